@@ -175,10 +175,16 @@ const FIRST_PID: u32 = 1001;
 /// What `vsrun daemon` runs. A signal is sent by one more client, so it comes at any moment that the search chooses.
 fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
     let defaults = Raw::try_parse_from(["vsrun", "--keep-going", "."])?.explore;
+    let restarts = options.restart.map_or(0, |_| options.restarts);
+    let roots = (options.with.len() + options.signal.len()) as u32;
+    let starts: Vec<u32> =
+        std::iter::once(FIRST_PID).chain((1..=restarts).map(|start| FIRST_PID + roots + start)).collect();
+    let quiet = if restarts > 0 { " 2>/dev/null" } else { "" };
     let signal = |signal: &i32| {
         let script = match &options.pid_file {
             Some(_) => format!("read pid <\"$0\" && kill -{signal} \"$pid\""),
-            None => format!("kill -{signal} {FIRST_PID}"),
+            // The start that there is: ids of those that are over, or still to come, are nobody's.
+            None => starts.iter().map(|pid| format!("kill -{signal} {pid}{quiet}")).collect::<Vec<_>>().join(" || "),
         };
         let file = options.pid_file.clone().map_or_else(|| "signal".into(), OsString::from);
         Words(vec!["sh".into(), "-c".into(), script.into(), file])
@@ -190,6 +196,8 @@ fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
         with: options.with.iter().cloned().chain(options.signal.iter().map(signal)).collect(),
         program: options.program.clone(),
         clients: options.clients,
+        restart: options.restart,
+        restarts: options.restarts,
         stop_signal: Some(options.stop_signal),
         timeouts: options.timeouts,
         divergence_timeout: options.divergence_timeout,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::config::Point;
 use crate::config::{
-    Bounds, Doctor, Explain, Format, MemoryModel, PictureFormat, ProgressMode, Refine, Replay, ReportFormat, Show,
-    Timeouts, Why,
+    Bounds, ClientsStart, Doctor, Explain, Format, MemoryModel, PictureFormat, ProgressMode, Refine, Replay,
+    ReportFormat, Show, Timeouts, Why,
 };
 use crate::search::Bound;
 
@@ -397,4 +397,39 @@ fn steps_of_a_scenario() {
     assert_eq!(run(&["step", "--trust", "f"]), Ok(Command::Step(step)));
     assert!(refused(&["--seed", "1", "step"]).contains("options of 'step' stand after it"));
     refused(&["step"]);
+}
+
+#[test]
+fn when_clients_begin() {
+    let clients = |value: &str| config(&["--clients", value, "./p"]).clients;
+    assert_eq!(clients("listening"), ClientsStart::Listening);
+    assert_eq!(clients("file:/run/a b"), ClientsStart::File("/run/a b".into()));
+    assert_eq!(clients("output:a: b"), ClientsStart::Output("a: b".into()));
+    assert_eq!(config(&["./p"]).clients, ClientsStart::AtOnce);
+    let bytes = OsString::from_vec(b"file:\xff".to_vec());
+    let Ok(Command::Explore(config)) = parse(["vsrun".into(), "--clients".into(), bytes, "./p".into()]) else {
+        panic!()
+    };
+    assert_eq!(config.clients, ClientsStart::File(OsString::from_vec(b"\xff".to_vec())));
+    for (value, why) in [
+        ("file:", "the path of the file is missing behind the colon"),
+        ("output:", "the text is missing behind the colon"),
+        ("files:a", "listening, at-once, file:PATH or output:TEXT is needed"),
+    ] {
+        let line = format!("vsrun: invalid value '{value}' for '--clients <WHEN>': {why}; try 'vsrun --help'");
+        assert_eq!(refused(&["--clients", value, "./p"]), line);
+    }
+    assert!(refused(&["--clients", &format!("file:{}", "a".repeat(1024)), "./p"]).contains("is longer than 1023 bytes"));
+}
+
+#[test]
+fn a_signal_is_for_the_start_that_there_is() {
+    let sender = |args: &[&str]| match run(&[&["daemon", "--signal", "KILL", "--with", "c"], args, &["./d"]].concat()) {
+        Ok(Command::Daemon(daemon)) => daemon.config.with[1].0[2].clone(),
+        other => panic!("{args:?}: {other:?}"),
+    };
+    assert_eq!(sender(&[]), "kill -9 1001");
+    let both = "kill -9 1001 2>/dev/null || kill -9 1004 2>/dev/null || kill -9 1005 2>/dev/null";
+    assert_eq!(sender(&["--restart", "always", "--restarts", "2"]), both);
+    assert_eq!(sender(&["--restart", "always", "--pid-file", "p"]), "read pid <\"$0\" && kill -9 \"$pid\"");
 }

@@ -16,12 +16,15 @@ use values::{
 
 mod forms;
 mod pieces;
+mod roots;
 mod searches;
 mod values;
 
 pub use forms::{Format, ReportFormat};
 pub(crate) use pieces::{ClusterOptions, RawPieces};
 pub use pieces::{Engine, MergePieces, PiecesOptions, WorkPiece};
+use roots::ClientsParser;
+pub use roots::{ClientsStart, Restart};
 pub use searches::{SearchKind, SearchName};
 pub use values::{Memory, MemoryModel, Point, Refine, Words};
 
@@ -77,15 +80,6 @@ pub enum FilesName {
     Private,
     /// To the files.
     Real,
-}
-
-/// When the processes of `--with` begin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum ClientsStart {
-    /// With the program.
-    AtOnce,
-    /// Once a socket listens.
-    Listening,
 }
 
 /// How to get back to a branching point: by what costs least, by a fork of the checkpoint.
@@ -323,9 +317,16 @@ pub struct Config {
     /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
     #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "The system under test")]
     pub with: Vec<Words>,
-    /// When the processes of --with begin: at-once, listening (once a socket listens)
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::AtOnce, help_heading = "The system under test")]
+    /// When the processes of --with begin: at-once, listening (once a socket listens), file:PATH (once that file exists), output:TEXT (once the
+    /// program has printed that)
+    #[arg(long, value_parser = ClientsParser, value_name = "WHEN", hide_possible_values = true, default_value = "at-once", help_heading = "The system under test")]
     pub clients: ClientsStart,
+    /// Start the program again after its end: on-failure (a status other than 0, a signal other than HUP, INT, TERM and PIPE), always
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, help_heading = "The system under test")]
+    pub restart: Option<Restart>,
+    /// So often, at most. That the last start exits with a status other than 0 by itself is a bug
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "restart", value_parser = clap::value_parser!(u32).range(1..=16), help_heading = "The system under test")]
+    pub restarts: u32,
     /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end. That one
     /// of --with ends the program by it is no crash
     #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "The system under test")]
@@ -629,9 +630,17 @@ pub struct DaemonOptions {
     /// A client: program and arguments, with quotes as for a shell; several run at the same time
     #[arg(long, value_name = "CMD", value_parser = command_words)]
     pub with: Vec<Words>,
-    /// When clients begin, and signals may come: listening (once a socket listens), at-once
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::Listening)]
+    /// When clients begin, and signals may come: listening (once a socket listens), at-once, file:PATH (once that file exists), output:TEXT (once
+    /// the daemon has printed that)
+    #[arg(long, value_parser = ClientsParser, value_name = "WHEN", hide_possible_values = true, default_value = "listening")]
     pub clients: ClientsStart,
+    /// Start the daemon again after its end: on-failure (a status other than 0, a signal other than HUP, INT, TERM and PIPE), always. No
+    /// signal of --signal is a crash then
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true)]
+    pub restart: Option<Restart>,
+    /// So often, at most. That the last start exits with a status other than 0 by itself is a bug
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "restart", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub restarts: u32,
     /// Send the daemon this signal (name or number) at any moment; several are sent in any order
     #[arg(long, value_name = "SIG", value_delimiter = ',', value_parser = signal_number)]
     pub signal: Vec<i32>,

@@ -1,14 +1,15 @@
 //! What does not change while an exploration runs: the program, the options, the search.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use vsrun_model::closing::MAX_AWAITED_TEXT;
 use vsrun_model::End;
 
 use super::annotations::annotated;
@@ -16,10 +17,10 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{ClientsStart, Config, MemoryModel, Refine, SearchKind, Timeouts, Words};
+use crate::config::{ClientsStart, Config, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
-use crate::scenario::{Client, Options, Program, Scenario};
+use crate::scenario::{Awaited, Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
 use crate::trace::Trace;
@@ -131,6 +132,9 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         real_files: !config.private_files(),
         with,
         clients_wait: config.clients == ClientsStart::Listening,
+        clients_for: awaited(&config.clients, &cwd)?,
+        restarts: config.restart.map_or(0, |_| config.restarts),
+        restart_always: config.restart == Some(Restart::Always),
         stop_signal: config.stop_signal.unwrap_or(0),
         divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
         max_depth: config.bounds.depth,
@@ -157,6 +161,42 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         points: config.watch.clone(),
     };
     Ok((spec, launch.program))
+}
+
+/// What clients wait for beside sockets.
+fn awaited(clients: &ClientsStart, cwd: &Path) -> Result<Option<Awaited>, Failure> {
+    let path = match clients {
+        ClientsStart::AtOnce | ClientsStart::Listening => return Ok(None),
+        ClientsStart::Output(text) => return Ok(Some(Awaited::Output(text.clone()))),
+        ClientsStart::File(path) => path,
+    };
+    let whole = without_links(&cwd.join(path)).map(PathBuf::into_os_string);
+    let whole = whole.ok_or_else(|| wrong_file(path, "names no file in a directory"))?;
+    match whole.len() < MAX_AWAITED_TEXT {
+        true => Ok(Some(Awaited::File(whole))),
+        false => Err(wrong_file(path, &format!("is longer than {} bytes, as an absolute path", MAX_AWAITED_TEXT - 1))),
+    }
+}
+
+fn wrong_file(path: &OsStr, what: &str) -> Failure {
+    Failure::environment(format!("--clients file:{}: it {what}", path.to_string_lossy()))
+}
+
+/// An absolute path without symbolic links on the way to its last name, as far as there is something now. `None`: it has no last name.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let last = path.components().next_back().filter(|last| matches!(last, Component::Normal(_)))?;
+    let mut way = PathBuf::from("/");
+    for part in path.parent()?.components() {
+        match part {
+            Component::Normal(name) => {
+                way.push(name);
+                way = way.canonicalize().unwrap_or(way);
+            }
+            Component::ParentDir => drop(way.pop()),
+            _ => {}
+        }
+    }
+    Some(way.join(last))
 }
 
 /// How memory is watched. To tell whether accesses are ordered, those to the stack that a thread works on are among them: others may

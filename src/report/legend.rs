@@ -63,6 +63,7 @@ fn what(found: &Finding, people: &People, p: Pid) -> String {
     if several {
         let became = if process.execs > 0 { ", then became another program" } else { "" };
         parts.push(match found.forker(p) {
+            _ if is_restart(found, p) => "the program, started again".to_string(),
             Some(t) => format!("forked by {}{became}", people.thread(t)),
             None if p == 0 => "the program".to_string(),
             None => "started beside it".to_string(),
@@ -84,6 +85,12 @@ fn what(found: &Finding, people: &People, p: Pid) -> String {
     }
     parts.extend(process.over.map(|status| ended(found, people, p, status)));
     parts.join("; ")
+}
+
+/// It has started the program again (`--restart`).
+fn is_restart(found: &Finding, p: Pid) -> bool {
+    let own = |uid| found.threads.iter().any(|thread| thread.uid == uid && thread.process == p);
+    found.steps.iter().any(|step| step.op.kind == Kind::RESTART && own(step.thread))
 }
 
 /// How a process that is over has ended.

@@ -58,6 +58,12 @@ fn options(options: &Options) -> String {
     words.extend(options.quarantine.map(|bytes| format!("--quarantine {bytes}")));
     words.extend((options.livelock > 0).then(|| format!("--livelock {}", options.livelock)));
     words.extend(options.clients_wait.then(|| "--clients listening".to_string()));
+    let awaited = options.clients_for.as_ref().map(|awaited| shell_word(awaited.option().as_bytes()));
+    words.extend(awaited.map(|awaited| format!("--clients {awaited}")));
+    if options.restarts > 0 {
+        let when = if options.restart_always { "always" } else { "on-failure" };
+        words.push(format!("--restart {when} --restarts {}", options.restarts));
+    }
     words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
     words.extend(options.store_buffers.then(|| "--memory tso".to_string()));
     words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));

@@ -9,6 +9,7 @@ use std::{fmt, io};
 use nix::sys::resource::{getrlimit, Resource};
 use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, MAX_PATH, POOL_FD, QUARANTINE, RANDOM_FD};
 
+use vsrun_model::closing::{Awaits, MAX_AWAITED_TEXT};
 use vsrun_model::watch::state;
 
 use super::checkpoint::ArenaMap;
@@ -18,11 +19,14 @@ use super::watched::Watch;
 use crate::config::Point;
 use crate::objects::Objects;
 use crate::race::Flaws;
-use crate::scenario::{Options, Program};
+use crate::scenario::{Awaited, Options, Program};
 use crate::schedule::Schedule;
 
 /// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
 pub const LOOKED_AT_CALLS: u32 = 20_000;
+
+/// More starts of a program again than `--restarts` takes.
+const MOST_RESTARTS: u32 = 16;
 
 fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
     let shim = dir.shim();
@@ -55,24 +59,50 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
 
 fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
     let closing = &mut arena.closing;
+    let again = (spec.options.restarts > 0).then_some((&spec.program.exe, &spec.program.argv));
+    let clients = spec.options.with.iter().map(|client| (&client.exe, &client.argv));
     let mut bytes = Vec::new();
-    for client in &spec.options.with {
-        bytes.extend_from_slice(client.exe.as_bytes());
-        bytes.extend_from_slice(&[0, client.argv.len().min(128) as u8]);
-        for arg in &client.argv {
+    for (exe, argv) in clients.chain(again) {
+        bytes.extend_from_slice(exe.as_bytes());
+        bytes.extend_from_slice(&[0, argv.len().min(128) as u8]);
+        for arg in argv {
             bytes.extend_from_slice(arg.as_bytes());
             bytes.push(0);
         }
+        if argv.len() > 128 {
+            return Err(too_long());
+        }
     }
-    if bytes.len() > closing.commands.len() || spec.options.with.iter().any(|client| client.argv.len() > 128) {
-        return Err(StartError::Environment("the commands of --with are too long".into()));
+    if bytes.len() > closing.commands.len() {
+        return Err(too_long());
     }
     closing.commands[..bytes.len()].copy_from_slice(&bytes);
     closing.len = bytes.len() as u32;
     closing.clients = spec.options.with.len() as u32;
     closing.stop_signal = spec.options.stop_signal as u32;
-    closing.awaits = u32::from(spec.options.clients_wait);
+    closing.restarts = spec.options.restarts;
+    closing.always = spec.options.restart_always.into();
+    let (awaits, what) = match &spec.options.clients_for {
+        _ if spec.options.with.is_empty() => (Awaits::NOTHING, &b""[..]),
+        Some(Awaited::File(path)) => (Awaits::FILE, path.as_bytes()),
+        Some(Awaited::Output(text)) => (Awaits::OUTPUT, text.as_bytes()),
+        None if spec.options.clients_wait => (Awaits::LISTENER, &b""[..]),
+        None => (Awaits::NOTHING, &b""[..]),
+    };
+    closing.awaits = awaits;
+    // From a scenario it may be anything.
+    let wrong = matches!(awaits, Awaits::FILE | Awaits::OUTPUT) && what.is_empty() || what.len() >= MAX_AWAITED_TEXT;
+    if wrong || spec.options.restarts > MOST_RESTARTS {
+        return Err(StartError::Environment("what --clients waits for, or --restarts, is out of bounds".into()));
+    }
+    arena.world.awaited[..what.len()].copy_from_slice(what);
+    arena.world.awaited[what.len()] = 0;
+    arena.world.awaited_len = what.len() as u32;
     Ok(())
+}
+
+fn too_long() -> StartError {
+    StartError::Environment("the commands of --with, or the one that --restart starts again, are too long".into())
 }
 
 pub(super) fn launch_spec(

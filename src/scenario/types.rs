@@ -84,6 +84,29 @@ pub struct Client {
     pub argv: Vec<OsString>,
 }
 
+/// What further root processes wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// A file: its absolute path, with no symbolic link on the way.
+    File(#[serde(with = "serial::bytes")] OsString),
+    /// What the program prints.
+    Output(#[serde(with = "serial::bytes")] OsString),
+}
+
+impl Awaited {
+    /// The value of `--clients` that asks for it.
+    pub fn option(&self) -> OsString {
+        let (name, what) = match self {
+            Awaited::File(path) => ("file:", path),
+            Awaited::Output(text) => ("output:", text),
+        };
+        let mut option = OsString::from(name);
+        option.push(what);
+        option
+    }
+}
+
 /// A function of the program that returns a choice (`--toss`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toss {
@@ -127,6 +150,15 @@ pub struct Options {
     /// They begin once a socket listens.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clients_wait: bool,
+    /// They begin once there is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_for: Option<Awaited>,
+    /// The program is started again so often.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// Whatever its end was like, not only after a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restart_always: bool,
     /// Signal for what is left over at the end; 0: none.
     #[serde(default)]
     pub stop_signal: i32,

@@ -125,14 +125,22 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
             (BugKind::Livelock, words!["process ", process, states])
         }
         End::STATUS => match ProgramStatus::from_wait(world.end_code as i32) {
-            ProgramStatus::Exit(status) => (BugKind::Assert, words!["exit status ", status, ", by thread ", thread()]),
+            ProgramStatus::Exit(status) => {
+                let last = world.threads.get(world.end_thread).is_some_and(|t| world.is_last_start(t.pid));
+                let what = if last { ", at the last start of the program (--restart)" } else { "" };
+                (BugKind::Assert, words!["exit status ", status, ", by thread ", thread(), what])
+            }
             ProgramStatus::Signal(signal) => {
                 (BugKind::Assert, words!["exit status: killed by signal ", signal, ", thread ", thread()])
             }
         },
         End::KILLED => {
-            let kills = " kills the first process, sent by thread ";
-            (BugKind::Crash, words![Thing::Signal(world.end_code), kills, thread()])
+            let kills = words![Thing::Signal(world.end_code), " kills "];
+            let whom = match world.end_obj {
+                NONE => "the first process".into(),
+                p => words!["process ", Thing::Process(p), ", the program started again"],
+            };
+            (BugKind::Crash, words![kills, whom, ", sent by thread ", thread()])
         }
         End::UNSUPPORTED | End::ROOM => (BugKind::Error, message().into()),
         End::REFUSED => (BugKind::Environment, message().into()),

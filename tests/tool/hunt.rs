@@ -1,4 +1,4 @@
-//! `vsrun daemon`, with the vsrun binary: clients that begin once a socket listens, signals at any moment, several searches with one verdict.
+//! `vsrun daemon`, with the vsrun binary: clients that begin once a socket listens, a file exists or a text is printed, further starts of the program, signals at any moment, several searches with one verdict.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -146,6 +146,180 @@ fn clients_begin_once_a_datagram_socket_has_its_name() {
     assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
 }
 
+/// However it comes there: names that are made, that are given to something else, that come with their directory; and also where they are gone
+/// again when the client begins. `client` aborts where it begins before.
+#[test]
+fn clients_begin_once_a_file_exists() {
+    let place = Place::new("file", "ready.c", &[]);
+    let explore = |when: &str, how: &str| {
+        let options = ["--format", "json", "--output", "printed", "--max-executions", "300", "--clients", when];
+        place.report(&[&options[..], &CLIENT, &["./program", how]].concat())
+    };
+    for how in ["create", "rename", "link", "symlink", "mkdir", "mknod", "bind", "gone"] {
+        let (code, report) = explore("file:ready", how);
+        assert_eq!((code, &report["verdict"], &report["complete"]), (0, &json!("ok"), &json!(true)), "{how}: {report}");
+        let (code, report) = explore("at-once", how);
+        assert_eq!((code, &report["verdict"]), (1, &json!("assert")), "{how}: {report}");
+    }
+    let (_, report) = explore("file:now/ready", "dir");
+    assert_eq!(report["verdict"], json!("ok"), "{report}");
+    let (code, report) = explore("file:ready", "never");
+    assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
+    let scenario = report["bugs"][0]["scenario"].as_str().expect("a scenario");
+    for _ in 0..2 {
+        let (code, out, err) = place.run(&["replay", scenario]);
+        let said = out.contains("waits for the file ") && out.contains("/ready, as --clients file: asks for");
+        assert!(code == 1 && said, "{out}{err}");
+    }
+    // What is there before begins them at once, by whatever way.
+    fs::write(place.0.join("ready"), "").expect("a file");
+    std::os::unix::fs::symlink(".", place.0.join("way")).expect("a link");
+    for path in ["file:ready", "file:./way/ready", "file:none/../ready"] {
+        let (code, report) = explore(path, "never");
+        assert_eq!((code, &report["verdict"]), (1, &json!("assert")), "{path}: {report}");
+    }
+}
+
+/// In pieces, by several processes, to both streams, from the buffer of a stream that two threads write; where it depends on the order of two
+/// threads whether the text comes, both orders are explored by each search, in pieces and in one go.
+#[test]
+fn clients_begin_once_a_text_is_printed() {
+    let place = Place::new("text", "ready.c", &[]);
+    let waits = ["--clients", "output:ready", "--output", "printed", "--keep-going", "--shrink", "0"];
+    let explore = |more: &[&str], how: &str| {
+        place.report(&[&waits[..], &["--format", "json"], more, &CLIENT, &["./program", how]].concat())
+    };
+    let (code, report) = explore(&[], "print");
+    assert_eq!((code, &report["verdict"], &report["complete"]), (0, &json!("ok"), &json!(true)), "{report}");
+    let (code, report) = explore(&[], "never");
+    assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
+    for search in ["optimal", "naive", "dpor", "sss", "composed", "transactions", "exitblock"] {
+        for how in ["order", "buffered"] {
+            let (code, report) = explore(&["--search", search, "-j", "2"], how);
+            let bugs = report["bugs"].as_array().expect("bugs");
+            // Which says of itself that it is never complete.
+            let complete = search != "exitblock";
+            assert_eq!((code, bugs.len(), &report["complete"]), (1, 1, &json!(complete)), "{search} {how}: {report}");
+            assert_eq!(report["verdict"], json!("deadlock"), "{search} {how}: {report}");
+            // In the other order the client runs.
+            assert!(report["executions"].as_u64() > Some(1), "{search} {how}: {report}");
+        }
+    }
+    let (_, whole) = explore(&["-j", "1"], "order");
+    let scenario = whole["bugs"][0]["scenario"].as_str().expect("a scenario");
+    for _ in 0..2 {
+        let (code, out, err) = place.run(&["replay", "--output", "printed", scenario]);
+        assert!(
+            code == 1 && out.contains("the program to print \"ready\", as --clients output: asks for"),
+            "{out}{err}"
+        );
+    }
+    explore(&["-j", "1", "--max-executions", "4", "--save", "saved"], "order");
+    let (code, resumed) = explore(&["-j", "1", "--resume", "saved"], "order");
+    assert_eq!((code, &resumed["executions"]), (1, &whole["executions"]), "{resumed}");
+    for other in [&["--clients", "output:read"][..], &["--clients", "output:ready", "--restart", "always"]] {
+        let options = [&["--resume", "saved", "--keep-going", "--shrink", "0", "-j", "1"][..], other].concat();
+        let (code, _, err) = place.run(&[&options[..], &CLIENT, &["./program", "order"]].concat());
+        assert!(code == 2 && err.contains("saved with another"), "{other:?}: {err}");
+    }
+    let split = ["pieces", "split", "-o", "pieces", "--into", "3", "--look", "0"];
+    let (code, out, err) = place.run(&[&split[..], &waits, &CLIENT, &["./program", "order"]].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let mut came = (0, Value::Null);
+    // What turns out to be shared is split again.
+    for round in 0..4 {
+        if round > 0 {
+            let (code, out, err) = place.run(&[&split[..], &["--again"]].concat());
+            assert_eq!(code, 0, "{out}{err}");
+        }
+        let files = fs::read_dir(place.0.join("pieces")).expect("pieces").flatten();
+        let pieces: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        assert_eq!(pieces.iter().filter(|name| name.ends_with(".vsrun")).count(), 3, "{pieces:?}");
+        for piece in pieces.iter().filter(|name| name.ends_with(".vsrun")) {
+            place.run(&["pieces", "work", &format!("pieces/{piece}")]);
+        }
+        came = place.report(&["pieces", "merge", "--format", "json", "pieces"]);
+        if came.1["complete"] == json!(true) {
+            break;
+        }
+    }
+    let (code, merged) = came;
+    assert_eq!((code, &merged["executions"], &merged["complete"]), (1, &whole["executions"], &json!(true)), "{merged}");
+}
+
+/// A daemon that is killed at any moment and started again: what the first start has left is in the way of the second.
+#[test]
+fn a_daemon_that_is_killed_has_to_come_up_again() {
+    let place = Place::new("again", "again.c", &[]);
+    let kills = ["daemon", "-j", "1", "--clients", "at-once", "--signal", "KILL", "--format", "json"];
+    let again = ["--restart", "on-failure", "--first", "--for", "60"];
+    for (how, verdict, line, what) in [
+        ("pid", "assert", "exit status 7, by thread", "at the last start of the program (--restart)"),
+        ("sem", "deadlock", "semop(set 0, [0] -1)", "nothing can move"),
+        ("child", "assert", "exit status 9, by thread", "(--restart)"),
+    ] {
+        let (code, report) = place.report(&[&kills[..], &again, &["./program", how]].concat());
+        let summary = report["bugs"][0]["summary"].as_str().expect("a line");
+        assert_eq!((code, &report["verdict"]), (1, &json!(verdict)), "{how}: {report}");
+        assert!(summary.contains(line) && summary.contains(what), "{how}: {summary}");
+        let scenario = report["bugs"][0]["scenario"].as_str().expect("a scenario");
+        for _ in 0..2 {
+            let (code, out, err) = place.run(&["replay", scenario]);
+            let shown = ["the program, started again", "restart(after 1001", "killed by SIGKILL"];
+            assert!(code == 1 && shown.iter().all(|part| out.contains(part)), "{how}: {out}{err}");
+        }
+    }
+    // What goes with the process is in nobody's way; and to be killed is no crash there, while it is one without.
+    for how in ["flock", "port"] {
+        let hunt = ["--restart", "on-failure", "--for", "4", "./program", how];
+        let (_, report) = place.report(&[&kills[..], &hunt].concat());
+        assert_eq!((&report["verdict"], &report["bugs"]), (&json!("ok"), &json!([])), "{how}: {report}");
+    }
+    let (code, report) = place.report(&[&kills[..], &["--first", "--for", "20", "./program", "flock"]].concat());
+    assert_eq!((code, &report["verdict"]), (1, &json!("crash")), "{report}");
+}
+
+#[test]
+fn a_program_is_started_again_as_often_as_asked_for_and_after_the_ends_asked_for() {
+    let place = Place::new("restarts", "again.c", &[]);
+    let explore = |options: &[&str], program: &[&str]| {
+        let json = ["--format", "json", "--output", "printed"];
+        let (code, report) = place.report(&[&json, options, &["./program"], program].concat());
+        (code, report["verdict"].as_str().expect("a verdict").to_string(), report)
+    };
+    let failure = ["--restart", "on-failure"];
+    let always = ["--restart", "always"];
+    for (options, program, verdict) in [
+        (&failure[..], &["once"][..], "ok"),
+        (&[], &["second"], "ok"),
+        (&failure, &["second"], "ok"),
+        (&always, &["second"], "assert"),
+        (&failure, &["fails", "0"], "ok"),
+        (&failure, &["fails", "4"], "assert"),
+    ] {
+        let (code, came, report) = explore(options, program);
+        assert_eq!(came, verdict, "{options:?} {program:?}: {report}");
+        assert_eq!((code, report["complete"] == json!(true)), (i32::from(came != "ok"), came == "ok"), "{report}");
+    }
+    // The number of the process that fails says how many there were.
+    for (restarts, vpid) in [("1", "1002"), ("3", "1004")] {
+        let (_, _, report) = explore(&["--restart", "always", "--restarts", restarts], &["fails", "4"]);
+        let scenario = report["bugs"][0]["scenario"].as_str().expect("a scenario");
+        let (code, out, err) = place.run(&["replay", scenario]);
+        let line = out.lines().find(|line| line.trim_start().starts_with(vpid));
+        assert!(
+            code == 1 && line.is_some_and(|line| line.contains("started again; over: exited with status 4")),
+            "{out}{err}"
+        );
+    }
+    // Who is told to end may say so by his status; and SIGTERM is no failure.
+    for when in ["on-failure", "always"] {
+        let hunt = ["daemon", "-j", "1", "--format", "json", "--clients", "at-once", "--signal", "TERM", "--for", "5"];
+        let (_, report) = place.report(&[&hunt[..], &["--restart", when, "./program", "handles"]].concat());
+        assert_eq!((&report["verdict"], &report["bugs"]), (&json!("ok"), &json!([])), "{when}: {report}");
+    }
+}
+
 /// The signal that is said to end it does, and that is no crash, whenever it comes. Another one is.
 #[test]
 fn a_daemon_without_handlers_may_be_told_to_end() {
@@ -195,6 +369,16 @@ fn wrong_usage_is_refused() {
         (&["daemon", "--pid-file", "p", "./program"], "--signal"),
         (&["daemon", "--signal", "NONE", "./program"], "no such signal"),
         (&["daemon", "./no-such-program"], "no-such-program"),
+        (
+            &["daemon", "--clients", "file:", "./program"],
+            "for '--clients <WHEN>': the path of the file is missing behind the colon",
+        ),
+        (&["--clients", "output:", "./program"], "for '--clients <WHEN>': the text is missing behind the colon"),
+        (&["--clients", "soon", "./program"], "listening, at-once, file:PATH or output:TEXT is needed"),
+        (&["--clients", "file:a/..", "./program"], "--clients file:a/..: it names no file in a directory"),
+        (&["daemon", "--restarts", "2", "./program"], "--restart <WHEN>"),
+        (&["daemon", "--restart", "always", "--restarts", "0", "./program"], "1..=16"),
+        (&["--restart", "soon", "./program"], "on-failure, always"),
     ] {
         let (code, _, err) = place.run(arguments);
         assert!(code == 2 && err.contains(what), "{arguments:?}: {err}");

@@ -150,7 +150,11 @@ pub fn make_before(address: &mut Address) -> Option<i64> {
     }
     let path = path_of(address);
     let call = [libc::AT_FDCWD as u64, path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0, 0, 0];
-    files::announce(libc::SYS_mknodat, call).then(|| make_file(address))
+    files::announce(libc::SYS_mknodat, call).then(|| {
+        let result = make_file(address);
+        files::names_made(libc::SYS_mknodat);
+        result
+    })
 }
 
 /// Makes the file that a local socket is found under. 0 or a negative error number.

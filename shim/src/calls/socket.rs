@@ -5,7 +5,7 @@ use vsrun_model::fd::{DescId, NONBLOCK};
 use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, LISTENS, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
 use vsrun_model::{op, Kind, Op, NONE};
 
-use super::{address, fd, time};
+use super::{address, fd, files, time};
 use crate::gate::{self, end, fiber, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, raw, store, writable};
@@ -166,7 +166,10 @@ pub fn bind(desc: DescId, address: Address) -> i64 {
     }
     let op = naming(Kind::FD_BIND, s, address, false);
     let mut result = 0;
-    gate::pass_then(op, |_| result = bound(s, address, made.is_some()));
+    gate::pass_then(op, |_| {
+        result = bound(s, address, made.is_some());
+        files::names_made(libc::SYS_mknod);
+    });
     result
 }
 

@@ -8,12 +8,13 @@
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::closing::Awaits;
 use vsrun_model::file::PLACED;
 
-use super::layer::file;
+use super::layer::{file, watches};
 use super::path::{mix, Path, Stat};
 use super::room::with_stack;
-use crate::gate::{local, me};
+use crate::gate::{arena, local, me, world};
 use crate::sys::raw;
 
 /// Descriptors that something is known of.
@@ -25,6 +26,8 @@ enum What {
     Unknown,
     /// The file with these numbers, and for what it is open.
     File((u64, u64), Access),
+    /// What the program prints to, where that is looked at.
+    Output,
     /// No file of the program's.
     Other,
 }
@@ -124,6 +127,7 @@ fn what(fd: i32) -> What {
         _ => Access::Both,
     };
     let what = match file(&stat) {
+        _ if is_output(&stat) => What::Output,
         Some(id) => What::File(id, access()),
         None if is_nameless(fd, &stat) => What::File(stat.id(), access()),
         None => What::Other,
@@ -159,6 +163,27 @@ pub fn file_of(fd: i32) -> Option<(u64, u64)> {
         What::File(id, _) => Some(id),
         _ => None,
     }
+}
+
+/// What the program prints to is known by now: descriptors that were taken for something else are looked at again.
+pub fn know_output() {
+    for fd in 0..MAX_FDS as i32 {
+        if let Some(known) = known(fd).filter(|known| known.what == What::Other) {
+            known.what = What::Unknown;
+        }
+    }
+    know_streams();
+}
+
+/// The file with these numbers is what the program prints to, and that is looked at.
+fn is_output(stat: &Stat) -> bool {
+    arena().closing.awaits == Awaits::OUTPUT && arena().closing.outputs.contains(&stat.id())
+}
+
+/// What is written by `fd` is what the program prints, and is looked at.
+pub fn prints(fd: i32) -> bool {
+    let is_read = arena().closing.awaits == Awaits::OUTPUT && watches() && !world().is_of_client(local().cur);
+    is_read && what(fd) == What::Output
 }
 
 /// Calls `each` with descriptors through which this process, which has opened them, may write files, and with the files.

@@ -1,6 +1,7 @@
 //! Files: calls that name or change a file see the real file system with the execution's private layer on top.
 
 mod answer;
+mod awaited;
 mod calls;
 mod cells;
 mod copies;
@@ -19,6 +20,7 @@ mod uses;
 mod walk;
 
 pub use answer::{ask, call, keep_walk, known_as, locate};
+pub use awaited::{expect, names_made};
 pub use cells::{
     action_is_shared, copied, ending, group_told, is_there, kept, own_name, policy_changes, queue_mask, replaced,
     segment_changes, segment_looked_up, sets_what_is_copied, thread_told, thread_with_id, with_cells,

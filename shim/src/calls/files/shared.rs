@@ -1,12 +1,14 @@
 //! Uses of files that may be visible operations: who uses what is noted, and what is known to be shared is published before
 //! the kernel is asked. What it means is the model's: `vsrun_model::file`.
 
+use vsrun_model::closing::Awaits;
 use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
 use vsrun_model::op::TRY;
 use vsrun_model::world::{ONE_STEP, PLACE_UNLOCKED};
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
-use super::descriptors::{description, file_of, made, only_reads, only_writes};
+use super::awaited::{is_the_output, names_made, printed, the_output};
+use super::descriptors::{description, file_of, made, only_reads, only_writes, prints};
 use super::layer::watches;
 use super::names::names;
 use super::path::{is_empty, mix};
@@ -25,17 +27,24 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     }
     let result = kernel();
     forget_walk();
+    awaited(nr, &a, result);
     made(nr, &a, result);
     if let Some(file) = local().removes.take().filter(|_| result >= 0) {
         machine().file_removed(file);
     }
     let Some((op, same)) = turn else { return result };
-    if moves_place(nr) && world().is_used_beside(local().cur, &op) && (is_memfd(a[0]) || is_memfd(second(nr, &a))) {
+    // What collects the program's output stands for what nobody reads while it is written.
+    let kept = !is_the_output(op.obj);
+    if kept
+        && moves_place(nr)
+        && world().is_used_beside(local().cur, &op)
+        && (is_memfd(a[0]) || is_memfd(second(nr, &a)))
+    {
         model().never_comes(PLACE_UNLOCKED);
     }
     // A page or more is moved piece by piece, and readers have no lock on most file systems.
     const PIECE: i64 = 4096;
-    if result > PIECE && world().is_seen_in_part(local().cur, &op) {
+    if kept && result > PIECE && world().is_seen_in_part(local().cur, &op) {
         model().never_comes(ONE_STEP);
     }
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
@@ -43,6 +52,21 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     model().note_use(local().cur, op.tries(), vain);
     fiber().looked = same;
     result
+}
+
+/// What clients may wait for has come with a call.
+#[inline]
+fn awaited(nr: i64, a: &[u64; 6], result: i64) {
+    match arena().closing.awaits {
+        Awaits::FILE if result >= 0 => names_made(nr),
+        Awaits::OUTPUT if result > 0 && writes(nr) && prints(a[0] as i32) => printed(nr, a, result),
+        _ => {}
+    }
+}
+
+/// Calls that write what is in the memory of the program.
+fn writes(nr: i64) -> bool {
+    matches!(nr, any_of!(SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2))
 }
 
 /// The call uses the place of a description.
@@ -202,7 +226,10 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
             placed = a[3] as i64 != -1;
         }
         libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2 => {
-            writes = of_descriptor(fd, Use::Write);
+            writes = match prints(fd) {
+                true => the_output(),
+                false => of_descriptor(fd, Use::Write),
+            };
         }
         libc::SYS_mmap => {
             bytes = a[1] as i64;

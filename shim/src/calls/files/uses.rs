@@ -4,7 +4,7 @@ use vsrun_model::file::{Use, Verdict};
 use vsrun_model::object::SHARED;
 use vsrun_model::{ObjId, ObjKind, MAX_NAME, NONE};
 
-use super::descriptors::{description, file_of};
+use super::descriptors::{description, file_of, prints};
 use super::layer::{seen_as, watches};
 use super::path::{hash, Path, Stat};
 use super::room::with_stack;
@@ -125,6 +125,9 @@ pub(super) fn call_it(obj: ObjId, name: &[u8]) {
 /// Several threads change the file of that descriptor in an order that nothing decides, though not by calls of their own: in the
 /// buffer of a stream. True: somebody reads it.
 pub fn written_in_turn(fd: i32) -> bool {
+    if prints(fd) {
+        return true;
+    }
     let Some(id) = file_of(fd).filter(|_| watches()) else { return false };
     let first = || with_stack(|| first_use(id, || name_of_file(fd)));
     // Without room for it nobody is known to read it.

@@ -49,17 +49,6 @@ kinds! {
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| if op.has(LISTENS) { "listen" } else { "bind" }), OBJECT),
     }
-    /// A process of `--with` begins once a socket listens, or a datagram socket has a name that was chosen for it, or has had
-    /// that (`--clients listening`).
-    LISTENER = 133, "listener" {
-        operands: Operands::Nothing, enabled: blocks(|w, _, _| u32::from(w.listened), |_| Answer::Unknown), perform: DONE,
-        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::One("await_listener"), arguments: NO_ARGUMENTS, outcome: Outcome::Nothing, waits: Some(|_, _, _, words| {
-            say![words, "a socket that listens or takes datagrams under a name of its choice, as --clients listening asks for (none has)"];
-        }), identity: BY_OBJECTS },
-    }
 }
 
 fn room_words(world: &World, t: Tid, what: &str, words: &mut dyn Words) {

@@ -35,6 +35,7 @@ pub mod shown;
 pub mod signal;
 pub mod simple;
 pub mod socket;
+pub mod start;
 pub mod stop;
 pub mod stream;
 pub mod sysv;

@@ -244,6 +244,8 @@ impl World {
             restarts: 0,
             by_clock: 0,
             noticed: 0,
+            told: 0,
+            unborn: false,
             stopped: 0,
             stop_news: 0,
             no_stop_news: false,
@@ -398,14 +400,14 @@ impl World {
     /// The process whose virtual id is `vpid`, if it is not reaped.
     pub fn process_by_vpid(&self, vpid: i32) -> Option<Pid> {
         let procs = self.procs.as_slice();
-        procs.iter().position(|p| p.vpid == vpid && p.state != ProcState::REAPED).map(|p| p as Pid)
+        procs.iter().position(|p| p.vpid == vpid && p.state != ProcState::REAPED && !p.unborn).map(|p| p as Pid)
     }
 
     /// The process that an id means where the id of any thread will do.
     pub fn process_by_id(&self, id: i32) -> Option<Pid> {
         let by_thread =
             || self.live.as_slice().iter().find(|&&t| self.threads[t].vtid == id).map(|&t| self.threads[t].pid);
-        self.process_by_vpid(id).or_else(by_thread)
+        self.process_by_vpid(id).or_else(by_thread).filter(|&p| !self.procs[p].unborn)
     }
 
     /// The thread that has or had an id: none is given again. Whether it is there still is a question of who came first, which what asks

@@ -97,9 +97,9 @@ const MAX: i32 = i32::MAX;
 
 impl World {
     /// `t` waits for what others find by its name. A group of processes that has come to its end in that by itself is in a deadlock; a
-    /// server whose clients are all gone is not.
+    /// server whose clients are all gone is not. A server that was started again may wait for what the start before has left taken.
     pub(crate) fn waits_by_name(&self, t: Tid, clients: bool) -> bool {
-        clients && self.names.as_slice().iter().any(|n| n.obj == self.threads[t].pending.obj)
+        clients && !self.is_of_restart(t) && self.names.as_slice().iter().any(|n| n.obj == self.threads[t].pending.obj)
     }
 
     pub(crate) fn sem_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {

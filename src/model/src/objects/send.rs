@@ -29,7 +29,7 @@ impl World {
         if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].fate != UNDECIDED {
             return Sent::Done;
         }
-        self.asked_to_end |= p == 0 && signal == self.stop_signal && self.is_of_client(sender);
+        self.note_told(sender, p, signal);
         let dying = self.procs[p].dying;
         if dying & ENDS != 0 || dying != 0 && (self.disposal(p, t, signal) != Disposal::Kills || dumps_core(signal)) {
             return Sent::Done;
@@ -39,7 +39,7 @@ impl World {
         if self.procs[p].stop_news != news {
             self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
             let fatal = self.fatal_pending(p);
-            if fatal != 0 && (p != 0 || self.ends_as_asked(fatal)) {
+            if fatal != 0 && self.may_be_killed(p, fatal) {
                 self.strike(p, fatal);
                 return Sent::Done;
             }
@@ -57,7 +57,7 @@ impl World {
             Disposal::Pending => self.send_pending(limit, p, t, info),
             Disposal::Stops => Sent::Stops,
             Disposal::Kills
-                if (p != 0 || self.ends_as_asked(signal)) && self.threads.get(sender).is_some_and(|s| s.pid != p) =>
+                if self.may_be_killed(p, signal) && self.threads.get(sender).is_some_and(|s| s.pid != p) =>
             {
                 self.strike(p, signal);
                 Sent::Done
@@ -69,27 +69,6 @@ impl World {
                 Sent::Kills
             }
         }
-    }
-
-    /// There are so many processes of `--with`, and they may end the first process by that signal, which is no crash then.
-    pub fn may_be_ended(&mut self, clients: u32, stop_signal: i32) {
-        (self.clients, self.stop_signal) = (clients, stop_signal);
-    }
-
-    /// That is what has come to the first process.
-    pub fn ends_as_asked(&self, signal: i32) -> bool {
-        self.asked_to_end && signal == self.stop_signal
-    }
-
-    /// Thread `t` is of a process of `--with`, or of one that comes from it.
-    fn is_of_client(&self, t: Tid) -> bool {
-        let Some(thread) = self.threads.get(t) else { return false };
-        let mut p = thread.pid;
-        // Who creates another is there before it.
-        while let Some(process) = self.procs.get(p).filter(|x| p > self.clients && x.creator < p) {
-            p = process.creator;
-        }
-        (1..=self.clients).contains(&p)
     }
 
     /// Process `own` sets its user ids. Who has sent it a signal might have been refused then.

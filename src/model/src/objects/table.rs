@@ -3,7 +3,7 @@
 use super::row::*;
 use super::{
     channel, cond, connect, contents, control, descriptor, epoll, fd, fifo, futex, lock, memory, mqueue, msg, mutex,
-    pifutex, process, rwlock, sem, signal, simple, stream, sysv, thread, timer, waitv,
+    pifutex, process, rwlock, sem, signal, simple, start, stream, sysv, thread, timer, waitv,
 };
 use crate::base::Kind;
 
@@ -34,6 +34,7 @@ const FAMILIES: &[&[Row]] = &[
     fifo::ROWS,
     signal::ROWS,
     timer::ROWS,
+    start::ROWS,
 ];
 
 /// The row of a number that is no kind: nothing that can go on.

@@ -74,20 +74,29 @@ impl Arena {
         self.world.end = End::RUNNING;
         self.closing.stopped = 1;
         self.world.stop_signal = signal;
-        self.world.asked_to_end = true;
+        for p in 0..self.world.procs.len {
+            if self.world.start_of(p).is_some() {
+                self.world.procs[p].told |= bit(signal);
+            }
+        }
         Some(signal)
     }
 
     /// Thread `sender` sends that signal to process `p`, in the name of user `uid`. That it ends the process is what is
     /// wanted, not a crash: [`Sent::Kills`] says that it has.
     pub fn close(&mut self, sender: Tid, uid: u32, p: Pid, signal: i32) -> Sent {
+        if self.world.procs[p].unborn {
+            // Nothing is started again from now on, whatever that process makes of the signal.
+            self.world.call_off(p);
+            return Sent::Kills;
+        }
         match self.world.disposal(p, NONE, signal) {
             Disposal::Stops => Sent::Stops,
             Disposal::Ignored | Disposal::Pending => {
                 self.world.send(sender, p, NONE, SigInfo { signal, code: 0, pid: 0, uid, value: 0 })
             }
             Disposal::Kills => {
-                if p == 0 {
+                if self.is_start(p) {
                     self.note_status(signal);
                 }
                 self.world.kill(p, signal);
@@ -96,7 +105,23 @@ impl Arena {
         }
     }
 
-    /// The wait status of the first process, for the caller of vsrun.
+    /// The first `len` bytes of what clients wait for stand by themselves, with a NUL behind them.
+    pub fn cut_awaited(&mut self, len: usize) {
+        self.closing.part[..len].copy_from_slice(&self.world.awaited[..len]);
+        self.closing.part[len] = 0;
+    }
+
+    /// Those are the files that the program's standard output and error are.
+    pub fn set_outputs(&mut self, outputs: [(u64, u64); 2]) {
+        self.closing.outputs = outputs;
+    }
+
+    /// Process `p` is the program, as it was started first or again.
+    fn is_start(&self, p: Pid) -> bool {
+        self.world.start_of(p).is_some() && !self.world.procs[p].unborn
+    }
+
+    /// The wait status of the first process, or of the start that ended last, for the caller of vsrun.
     pub fn note_status(&mut self, status: i32) {
         self.control.status = status;
         self.control.status_known = 1;
@@ -105,11 +130,11 @@ impl Arena {
     /// Process `p` ends with wait status `status` by its thread `t`. True: the caller of vsrun wants that reported, and the
     /// execution is over.
     pub fn note_exit(&mut self, p: Pid, t: Tid, status: i32) -> bool {
-        if p == 0 {
+        if self.is_start(p) {
             self.note_status(status);
         }
-        let as_asked = p == 0 && self.world.ends_as_asked(status);
-        let reported = self.plan.fail_on_exit && status != 0 && !as_asked;
+        let as_asked = self.world.ends_as_asked(p, status);
+        let reported = self.plan.fail_on_exit && status != 0 && !as_asked || self.world.did_not_come_up(p, status);
         if reported {
             self.world.finish(End::STATUS, t, p, status as u32);
         }
@@ -119,17 +144,17 @@ impl Arena {
     /// A signal that thread `sender` has sent is about to kill process `p`. True: that is a crash, and the execution is over.
     /// The first process crashes, as a shell would say; others may be killed by those who know what they do, and so may
     /// itself by a signal that it had noticed: thus daemons end that clean up when they are told to end; and so may it by the signal that is
-    /// said to end it.
+    /// said to end it, or by any that comes from clients where it is started again. Its further starts are like the first.
     pub fn note_kill(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
-        if p != 0 {
+        if !self.is_start(p) {
             return false;
         }
         self.note_status(signal);
         let noticed = self.world.threads[sender].pid == p && self.world.procs[p].noticed & bit(signal) != 0;
-        if noticed || self.world.ends_as_asked(signal) {
+        if noticed || self.world.ends_as_asked(p, signal) {
             return false;
         }
-        self.world.finish(End::KILLED, sender, NONE, signal as u32);
+        self.world.finish(End::KILLED, sender, if p == 0 { NONE } else { p }, signal as u32);
         true
     }
 }

@@ -97,6 +97,10 @@ pub struct Process {
     /// Signals that it has noticed, by handlers or by waiting for them. One that it sends itself then is its way to say what ended
     /// it.
     pub noticed: u64,
+    /// Of a start of the program: signals by which clients may end it, and that one has sent.
+    pub told: u64,
+    /// It is to start the program again, and has not, or will not any more.
+    pub unborn: bool,
     /// The signal that stopped it, 0: it is not stopped.
     pub stopped: u8,
     /// What its parent has not been told: [`crate::state::signal::STOPPED`], [`crate::state::signal::CONTINUED`] or 0.

@@ -4,7 +4,7 @@ use crate::base::{numbers, ObjId, Table, Tid, NONE};
 use crate::state::{
     Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
     Process, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch, LOOKED_UP,
-    MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
+    MAX_AWAITED_TEXT, MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
 };
 
 /// Threads that one execution may create.
@@ -315,8 +315,8 @@ pub struct World {
     pub clients: u32 = at(0),
     /// See `clients`.
     pub stop_signal: i32 = at(0),
-    /// The first process has been asked to end by that signal: that it does is no crash.
-    pub asked_to_end: bool = at(false),
+    /// Processes that start the program again (`--restart`): those behind the clients.
+    pub restarts: u32 = at(0),
     /// Deadlines that have fired while the world was idle; see `closing`.
     pub idle_jumps: u32 = at(0),
     /// Transitions so far.
@@ -404,6 +404,14 @@ pub struct World {
     pub libc_is_quiet: u8 = at(0),
     /// Whether a socket listens, or a datagram socket has a name that was chosen for it, or has had that.
     pub listened: u8 = at(0),
+    /// Whether there is, or has been, the file or the text that clients wait for; see `objects::start`.
+    pub met: u8 = at(0),
+    /// Bytes of that text that are at the end of what was printed.
+    pub matched: u32 = at(0),
+    /// Bytes of `awaited`.
+    pub awaited_len: u32 = kept,
+    /// The path of the file, or the text, that clients wait for; a NUL behind it. Written by vsrun.
+    pub awaited: [u8; MAX_AWAITED_TEXT] = kept,
     /// Descriptors that libc has made by itself in the transition under way; see `sched::descriptor`.
     pub libc_made: [u64; 4] = at([0; 4]),
     /// Who looked a descriptor up last, where nothing has to be made of it; see `sched::descriptor`.
