@@ -1,4 +1,4 @@
-// LD_PRELOAD library: one second of pause before the call that AT names (select, poll, epoll_wait, accept, ppoll, pselect), as
+// LD_PRELOAD library: one second of pause (or PAUSE seconds) before the call that AT names (select, poll, epoll_wait, accept, recvfrom, read), as
 // another thread or process that gets the CPU then might cause. The pause is not cut short by signals; their handlers run in it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,13 +9,25 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+
+static char at[32];
+static struct timespec length = {1, 0};
+
+// Some daemons clear their environment.
+__attribute__((constructor)) static void settings(void)
+{
+	if (getenv("AT"))
+		strncpy(at, getenv("AT"), sizeof at - 1);
+	if (getenv("PAUSE"))
+		length.tv_sec = atoi(getenv("PAUSE"));
+}
 
 static void *next(const char *name)
 {
-	const char *at = getenv("AT");
-	struct timespec pause = {1, 0};
+	struct timespec pause = length;
 
-	while (at && !strcmp(at, name) && nanosleep(&pause, &pause)) {
+	while (!strcmp(at, name) && nanosleep(&pause, &pause)) {
 	}
 	return dlsym(RTLD_NEXT, name);
 }
@@ -44,4 +56,14 @@ int epoll_wait(int f, struct epoll_event *e, int n, int t)
 int accept(int f, struct sockaddr *a, socklen_t *n)
 {
 	return ((int (*)(int, struct sockaddr *, socklen_t *))next("accept"))(f, a, n);
+}
+
+ssize_t recvfrom(int f, void *b, size_t n, int flags, struct sockaddr *a, socklen_t *l)
+{
+	return ((ssize_t (*)(int, void *, size_t, int, struct sockaddr *, socklen_t *))next("recvfrom"))(f, b, n, flags, a, l);
+}
+
+ssize_t read(int f, void *b, size_t n)
+{
+	return ((ssize_t (*)(int, void *, size_t))next("read"))(f, b, n);
 }
