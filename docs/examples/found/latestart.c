@@ -1,4 +1,4 @@
-// LD_PRELOAD library: a thread begins START milliseconds after pthread_create, from the NTH thread on (the first is 1).
+// LD_PRELOAD library: a thread begins START milliseconds after pthread_create, from the NTH thread on (the first is 1), or, with ALONE, that one.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,9 +24,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
 {
 	static int made;
 	struct begin *begin = malloc(sizeof *begin);
+	int number = __sync_add_and_fetch(&made, 1), nth = getenv("NTH") ? atoi(getenv("NTH")) : 1;
 
 	*begin = (struct begin){start, arg, 0};
-	if (getenv("START") && __sync_add_and_fetch(&made, 1) >= (getenv("NTH") ? atoi(getenv("NTH")) : 1))
+	if (getenv("START") && (getenv("ALONE") ? number == nth : number >= nth))
 		begin->ms = atol(getenv("START"));
 	return ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create"))(thread, attr, late, begin);
 }
