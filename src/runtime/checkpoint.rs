@@ -44,6 +44,19 @@ pub fn memory_file(name: &std::ffi::CStr, size: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// The description that a descriptor of that process is of, under a descriptor of ours. The process is a child of ours.
+pub fn descriptor_of(pid: nix::unistd::Pid, fd: i32) -> io::Result<OwnedFd> {
+    let own = |number: i64| match number {
+        ..0 => Err(io::Error::last_os_error()),
+        // SAFETY: the kernel has just made the descriptor for us, closed on exec.
+        _ => Ok(unsafe { OwnedFd::from_raw_fd(number as i32) }),
+    };
+    // SAFETY: pidfd_open takes two numbers.
+    let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) })?;
+    // SAFETY: pidfd_getfd takes three numbers; the first is a descriptor that is open here.
+    own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+}
+
 impl ArenaMap {
     /// A new arena in shared memory, to be handed to a program.
     pub fn shared() -> io::Result<ArenaMap> {

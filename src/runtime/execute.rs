@@ -114,6 +114,7 @@ impl Worker {
     /// For `guarded` calls of each process who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
     pub(super) fn begin(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
+        self.kept.restore()?;
         // What is looked at tells everything.
         self.spec.own_pages &= command != Command::RUN_TRACED;
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;

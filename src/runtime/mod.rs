@@ -6,6 +6,7 @@ pub mod checkpoint;
 mod execute;
 pub mod halt;
 mod inspect;
+mod kept;
 mod late;
 pub mod limits;
 mod loaded;

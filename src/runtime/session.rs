@@ -163,6 +163,11 @@ impl PrivateDir {
         Ok(())
     }
 
+    /// The directory that is /dev/shm for the program, and one beside it, for what is kept of it.
+    pub fn shm_and_beside(&self) -> (PathBuf, PathBuf) {
+        (self.place.join("shm"), self.place.join("kept"))
+    }
+
     /// Empties the executions' private layer over the file system.
     pub fn clear_files(&self) -> io::Result<()> {
         match fs::remove_dir_all(self.place.join("files")) {

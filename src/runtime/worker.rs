@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use vsrun_model::{End, Tid, Uid};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
+use super::kept::{self, Kept};
 use super::look;
 use super::outcome::Outcome;
 use super::own_pages::OwnPages;
@@ -59,6 +61,8 @@ pub struct Worker {
     pub(super) spec: Spec,
     pub(super) root: Pid,
     pub(super) state: Box<RootState>,
+    /// What executions share with the root.
+    pub(super) kept: Kept,
     pub(super) pool: OwnedFd,
     /// The file behind /dev/urandom, for the life of the worker.
     _random: OwnedFd,
@@ -145,6 +149,7 @@ impl Worker {
         let mut worker = Worker {
             root: root.pid(),
             state: RootState::take(&arena)?,
+            kept: Kept::default(),
             spec,
             pool,
             _random: random,
@@ -189,9 +194,24 @@ impl Worker {
         self.replace_functions()?;
         self.watch_memory()?;
         self.state = RootState::take(&self.arena)?;
+        self.kept = self.keep()?;
         self.passed_before = self.arena.control.passed;
         self.control = self.arena.control;
         Ok(())
+    }
+
+    fn keep(&self) -> Result<Kept, StartError> {
+        let own =
+            [self.arena.fd(), Some(self.pool.as_raw_fd()), Some(self._random.as_raw_fd()), Some(self.output.fd())];
+        let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
+        let pool = File::from(self.pool.try_clone()?);
+        let root = kept::Root {
+            pid: self.root,
+            own: own.map(|found| (found.dev(), found.ino())).collect(),
+            pool: (&pool, self.arena.control.pool_used),
+            shm: self.dir.shm_and_beside(),
+        };
+        Kept::take(&root).map_err(StartError::Refused)
     }
 
     /// Waits until the root is ready for its next command for the `ready`th time.

@@ -1,0 +1,320 @@
+//! What executions would share with the root, since a fork shares it: it is kept as it stands when the program has come to its main, and put back before
+//! each execution.
+//!
+//! | | kept | how it is reached |
+//! |---|---|---|
+//! | memory that is mapped shared, without a name | content | the root's `/proc/PID/mem` |
+//! | files without a name (memfd), those of the private /dev/shm | content, size, mode, name | a descriptor of vsrun's, taken from the root |
+//! | segments of System V, which lie in vsrun's pool | content | the pool |
+//! | descriptions of open files | the place in the file, the flags | a descriptor of vsrun's that is the same description |
+//!
+//! What the model has (pipes, locks, semaphores, ..) is put back with the arena ([`super::checkpoint::RootState`]); memory that is not shared, the fork copies.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{fcntl, FcntlArg, OFlag};
+use nix::unistd::Pid;
+
+use super::checkpoint::descriptor_of;
+use super::memory::ProcessMemory;
+use crate::base::text::escape;
+use crate::binary::modules::Mapping;
+
+/// Bytes are compared so many at a time.
+const CHUNK: usize = 1 << 16;
+/// Memory may fail by the page.
+const PAGE: usize = 4096;
+/// So many bytes are looked at before each execution at the most.
+const MOST: u64 = 512 << 20;
+
+/// Bytes of something, without those that are 0, by where they are.
+#[derive(Default)]
+struct Bytes(BTreeMap<u64, Box<[u8]>>);
+
+/// Something that has bytes at places.
+trait Store {
+    /// Fills `buffer`, or does not: there is nothing.
+    fn load(&self, at: u64, buffer: &mut [u8]) -> bool;
+    fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
+}
+
+impl Store for File {
+    fn load(&self, at: u64, buffer: &mut [u8]) -> bool {
+        self.read_exact_at(buffer, at).is_ok()
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+}
+
+impl Store for ProcessMemory {
+    fn load(&self, at: u64, buffer: &mut [u8]) -> bool {
+        self.read(at, buffer).is_ok()
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write(at, bytes).map_err(|e| io::Error::other(e.to_string()))
+    }
+}
+
+impl Bytes {
+    fn take(store: &dyn Store, (start, end): (u64, u64)) -> Bytes {
+        let mut bytes = Bytes::default();
+        each(store, (start, end), &mut |at, found| {
+            if found.iter().any(|&b| b != 0) {
+                bytes.0.insert(at, found.into());
+            }
+            Ok(())
+        })
+        .unwrap_or_default();
+        bytes
+    }
+
+    fn restore(&self, store: &dyn Store, (start, end): (u64, u64)) -> io::Result<()> {
+        static ZEROS: [u8; CHUNK] = [0; CHUNK];
+        each(store, (start, end), &mut |at, found| {
+            let wanted = self.0.get(&at).map_or(&ZEROS[..found.len()], |kept| &**kept);
+            match found == wanted {
+                true => Ok(()),
+                // A page could not be read when the others around it were, or the other way round.
+                false if wanted.len() != found.len() => Err(io::Error::other("its pages come and go")),
+                false => store.put(at, wanted),
+            }
+        })
+    }
+}
+
+/// Shows what stands there in pieces; pages that are not there are left out.
+fn each(
+    store: &dyn Store,
+    (start, end): (u64, u64),
+    show: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut at = start;
+    while at < end {
+        let size = CHUNK.min((end - at) as usize);
+        if store.load(at, &mut buffer[..size]) {
+            show(at, &buffer[..size])?;
+        } else {
+            for page in (0..size).step_by(PAGE) {
+                let part = &mut buffer[page..size.min(page + PAGE)];
+                if store.load(at + page as u64, part) {
+                    show(at + page as u64, part)?;
+                }
+            }
+        }
+        at += size as u64;
+    }
+    Ok(())
+}
+
+/// A file, with its content.
+struct Content {
+    file: File,
+    size: u64,
+    mode: u32,
+    bytes: Bytes,
+}
+
+impl Content {
+    fn take(file: File) -> io::Result<Content> {
+        let found = file.metadata()?;
+        let bytes = Bytes::take(&file, (0, found.len()));
+        Ok(Content { size: found.len(), mode: found.mode(), bytes, file })
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        if found.mode() != self.mode {
+            self.file.set_permissions(Permissions::from_mode(self.mode & 0o7777))?;
+        }
+        if found.len() != self.size {
+            self.file.set_len(self.size)?;
+        }
+        self.bytes.restore(&self.file, (0, self.size))
+    }
+}
+
+/// A description that executions inherit.
+struct Description {
+    file: File,
+    /// `None`: there is no place in it.
+    place: Option<u64>,
+    flags: OFlag,
+}
+
+/// A file of the private /dev/shm, with a name of vsrun's own beside it.
+struct Named {
+    name: OsString,
+    own: PathBuf,
+    ino: u64,
+}
+
+/// All of that.
+#[derive(Default)]
+pub(super) struct Kept {
+    memory: Option<(ProcessMemory, Vec<((u64, u64), Bytes)>)>,
+    files: Vec<Content>,
+    /// The pool, how much of it is used, and what stands there.
+    pool: Option<(File, u64, Bytes)>,
+    descriptions: Vec<Description>,
+    /// The directory that is /dev/shm for the program, and what is in it.
+    shm: PathBuf,
+    named: Vec<Named>,
+}
+
+/// Where it stands.
+pub(super) struct Root<'a> {
+    pub pid: Pid,
+    /// vsrun's own files, which it tends by itself.
+    pub own: Vec<(u64, u64)>,
+    /// The pool, and how much of it is used.
+    pub pool: (&'a File, u64),
+    /// The private directory that is /dev/shm for the program, and one beside it that is not there yet.
+    pub shm: (PathBuf, PathBuf),
+}
+
+impl Kept {
+    /// Keeps what stands there.
+    ///
+    /// # Errors
+    /// It cannot be reached, or is too much: why.
+    pub fn take(root: &Root) -> Result<Kept, String> {
+        let told = |what: &'static str| {
+            move |e: io::Error| format!("what the program shares before its main cannot be kept ({what}): {e}")
+        };
+        let mut kept = Kept { shm: root.shm.0.clone(), ..Kept::default() };
+        kept.named(root).map_err(told("/dev/shm"))?;
+        kept.descriptors(root).map_err(told("open files"))?;
+        if root.pool.1 > 0 {
+            let pool = root.pool.0.try_clone().map_err(told("segments"))?;
+            let bytes = Bytes::take(&pool, (0, root.pool.1));
+            kept.pool = Some((pool, root.pool.1, bytes));
+        }
+        kept.mapped(root).map_err(told("memory"))?;
+        match kept.size() {
+            size if size > MOST => {
+                Err(format!("unsupported: before its main the program shares {} MiB, of which each execution would change; {} MiB can be kept", size >> 20, MOST >> 20))
+            }
+            _ => Ok(kept),
+        }
+    }
+
+    /// Puts it back.
+    ///
+    /// # Errors
+    /// It cannot be written any more.
+    pub fn restore(&mut self) -> io::Result<()> {
+        if !self.named.is_empty() {
+            self.restore_names()?;
+        }
+        self.files.iter().try_for_each(Content::restore)?;
+        if let Some((pool, used, bytes)) = &self.pool {
+            bytes.restore(pool, (0, *used))?;
+        }
+        for description in &mut self.descriptions {
+            fcntl(description.file.as_raw_fd(), FcntlArg::F_SETFL(description.flags))?;
+            if let Some(place) = description.place {
+                description.file.seek(SeekFrom::Start(place))?;
+            }
+        }
+        let Some((memory, regions)) = &self.memory else { return Ok(()) };
+        regions.iter().try_for_each(|(range, bytes)| bytes.restore(memory, *range))
+    }
+
+    /// Bytes that are looked at each time.
+    fn size(&self) -> u64 {
+        let regions = self.memory.iter().flat_map(|(_, regions)| regions);
+        let files = self.files.iter().map(|file| file.size).chain(self.pool.iter().map(|(_, used, _)| *used));
+        regions.map(|((start, end), _)| end - start).sum::<u64>() + files.sum::<u64>()
+    }
+
+    fn named(&mut self, root: &Root) -> io::Result<()> {
+        for entry in fs::read_dir(&root.shm.0)? {
+            let entry = entry?;
+            if !entry.file_type()?.is_file() {
+                return Err(io::Error::other(format!("{} is no file", escape(&entry.path()))));
+            }
+            if self.named.is_empty() {
+                fs::create_dir(&root.shm.1)?;
+            }
+            let own = root.shm.1.join(self.named.len().to_string());
+            fs::hard_link(entry.path(), &own)?;
+            let file = OpenOptions::new().read(true).write(true).open(&own)?;
+            self.named.push(Named { name: entry.file_name(), own, ino: file.metadata()?.ino() });
+            self.files.push(Content::take(file)?);
+        }
+        Ok(())
+    }
+
+    /// Executions remove names, and what they have made stays when they are over.
+    fn restore_names(&self) -> io::Result<()> {
+        let mut there = BTreeMap::new();
+        for entry in fs::read_dir(&self.shm)?.flatten() {
+            let ino = entry.metadata()?.ino();
+            match self.named.iter().any(|named| named.name == entry.file_name() && named.ino == ino) {
+                true => drop(there.insert(entry.file_name(), ino)),
+                false if entry.file_type()?.is_dir() => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        for named in self.named.iter().filter(|named| !there.contains_key(&named.name)) {
+            fs::hard_link(&named.own, self.shm.join(&named.name))?;
+        }
+        Ok(())
+    }
+
+    fn descriptors(&mut self, root: &Root) -> io::Result<()> {
+        for entry in fs::read_dir(format!("/proc/{}/fd", root.pid))?.flatten() {
+            let Ok(fd) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+            // What the link shows is looked at first: of most nothing is to be kept.
+            let Ok(found) = fs::metadata(entry.path()) else { continue };
+            if root.own.contains(&(found.dev(), found.ino())) || fd <= 2 {
+                continue;
+            }
+            let mut file = File::from(descriptor_of(root.pid, fd)?);
+            let place = file.stream_position().ok();
+            let flags = OFlag::from_bits_retain(fcntl(file.as_raw_fd(), FcntlArg::F_GETFL)?);
+            // It has neither place nor flags.
+            if flags.contains(OFlag::O_PATH) {
+                continue;
+            }
+            let writable = flags & OFlag::O_ACCMODE != OFlag::O_RDONLY;
+            if found.is_file() && found.nlink() == 0 && writable {
+                self.files.push(Content::take(file.try_clone()?)?);
+            }
+            self.descriptions.push(Description { file, place, flags });
+        }
+        Ok(())
+    }
+
+    fn mapped(&mut self, root: &Root) -> io::Result<()> {
+        let maps = Mapping::parse_all(&fs::read(format!("/proc/{}/maps", root.pid))?);
+        let regions: Vec<_> = maps.iter().filter(|m| is_shared(m)).map(|m| (m.start, m.end)).collect();
+        if regions.is_empty() {
+            return Ok(());
+        }
+        let memory = ProcessMemory::open(root.pid).map_err(|e| io::Error::other(e.to_string()))?;
+        let size: u64 = regions.iter().map(|(start, end)| end - start).sum();
+        // It is said how much it is, and not read.
+        let take = |range| (range, if size > MOST { Bytes::default() } else { Bytes::take(&memory, range) });
+        let regions = regions.into_iter().map(take).collect();
+        self.memory = Some((memory, regions));
+        Ok(())
+    }
+}
+
+/// Memory of which executions would see what others have written, and which no file with a name is behind. Not vsrun's own.
+fn is_shared(mapping: &Mapping) -> bool {
+    let path = mapping.path.as_deref().unwrap_or(Path::new("")).to_string_lossy();
+    let unnamed = path.ends_with(" (deleted)") || path.is_empty();
+    mapping.perms.ends_with('s') && unnamed && !path.starts_with("/memfd:vsrun-")
+}
