@@ -115,6 +115,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 ReturnToService=2
 MpiDefault=none
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=1
 NodeName=n[1-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[17001-17004] CPUs=1 State=UNKNOWN
 PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END

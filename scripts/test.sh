@@ -107,6 +107,7 @@ export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 (
     beside 'real programs' ./scripts/real-programs.sh --short
     beside 'nothing left' ./scripts/leaves-nothing.sh --short
+    beside cluster ./scripts/cluster.sh --short
 ) &
 others=$!
 beside benchmark ./scripts/bench.sh --short

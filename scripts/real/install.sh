@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the programs of scripts/real-programs.sh that are missing: ./scripts/real/install.sh
+# Installs the programs of scripts/real-programs.sh, and Slurm for scripts/cluster.sh, where they are missing: ./scripts/real/install.sh
 #
 # Only where that changes nothing else: as root, with apt-get, and where systemd does not run, which would start the
 # daemons. Elsewhere it says what is missing. Exit status 0 in any case: what is not there is skipped.
@@ -11,7 +11,8 @@ for pair in pigz:pigz xz:xz-utils zstd:zstd pbzip2:pbzip2 lbzip2:lbzip2 make:mak
     sqlite3:sqlite3 rsync:rsync memcached:memcached redis-server:redis-server redis-cli:redis-tools nginx:nginx-light \
     curl:curl mosquitto:mosquitto mosquitto_pub:mosquitto-clients lighttpd:lighttpd haproxy:haproxy psql:postgresql \
     setpriv:util-linux logger:bsdutils iperf3:iperf3 rsyslogd:rsyslog socat:socat dnsmasq:dnsmasq-base apache2:apache2 \
-    ps:procps mpirun:openmpi-bin mpicc:libopenmpi-dev /usr/include/zmq.h:libzmq3-dev /usr/include/uv.h:libuv1-dev; do
+    ps:procps mpirun:openmpi-bin mpicc:libopenmpi-dev /usr/include/zmq.h:libzmq3-dev /usr/include/uv.h:libuv1-dev \
+    slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client; do
     [ -e "${pair%%:*}" ] || command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
 done
 [ -n "$missing" ] || exit 0

@@ -57,6 +57,9 @@ pub struct WorkPiece {
     /// Workers, a CPU each
     #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: u32,
+    /// End, as by SIGTERM, when that file is gone: whoever began this does not want it any more
+    #[arg(long = "while", value_name = "FILE")]
+    pub wanted: Option<PathBuf>,
     /// Form of the report: text, json (one object on stdout)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub format: Format,

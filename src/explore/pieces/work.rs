@@ -1,6 +1,10 @@
 //! A piece is explored.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 
 use super::super::failure::Failure;
 use super::super::run::explore_part;
@@ -12,6 +16,9 @@ use crate::config::{Config, WorkPiece};
 use crate::finding::{Summary, Worked};
 use crate::runtime::Claimed;
 use crate::search::Search;
+
+/// How often it is looked whether a piece is still wanted.
+const LOOK: Duration = Duration::from_millis(500);
 
 fn worked(state: &State, summary: Option<Summary>) -> Worked {
     let header = &state.saved.header;
@@ -25,6 +32,14 @@ fn worked(state: &State, summary: Option<Summary>) -> Worked {
         summary,
         bugs: header.bugs(),
     }
+}
+
+/// Ends this process in the usual way when the file is gone.
+fn watch(wanted: &Path) {
+    while wanted.exists() {
+        std::thread::sleep(LOOK);
+    }
+    let _ = kill(Pid::this(), Signal::SIGTERM);
 }
 
 /// Explores a piece of the search of `config`, from where it was left.
@@ -44,6 +59,10 @@ pub fn work(args: &WorkPiece, config: Config) -> Result<Worked, Failure> {
     std::env::set_current_dir(&cwd)
         .map_err(|e| Failure::environment(format!("the program runs in {}, which is not there: {e}", escape(&cwd))))?;
     let begun = state_file(&file);
+    if let Some(wanted) = &args.wanted {
+        let wanted = std::path::absolute(wanted)?;
+        std::thread::spawn(move || watch(&wanted));
+    }
     let _claimed = Claimed::new(args.workers as usize);
     let mut config = Config {
         resume: Some(if state.untouched { file.clone() } else { begun.clone() }),
