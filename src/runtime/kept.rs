@@ -37,6 +37,9 @@ const MOST: u64 = 512 << 20;
 #[derive(Default)]
 struct Bytes(BTreeMap<u64, Box<[u8]>>);
 
+/// Memory from an address up to another one, and what stands there.
+type Region = ((u64, u64), Bytes);
+
 /// Something that has bytes at places.
 trait Store {
     /// Fills `buffer`, or does not: there is nothing.
@@ -161,7 +164,7 @@ struct Named {
 /// All of that.
 #[derive(Default)]
 pub(super) struct Kept {
-    memory: Option<(ProcessMemory, Vec<((u64, u64), Bytes)>)>,
+    memory: Option<(ProcessMemory, Vec<Region>)>,
     files: Vec<Content>,
     /// The pool, how much of it is used, and what stands there.
     pool: Option<(File, u64, Bytes)>,
@@ -241,7 +244,7 @@ impl Kept {
         for entry in fs::read_dir(&root.shm.0)? {
             let entry = entry?;
             if !entry.file_type()?.is_file() {
-                return Err(io::Error::other(format!("{} is no file", escape(&entry.path()))));
+                return Err(io::Error::other(format!("{} is no file", escape(entry.path()))));
             }
             if self.named.is_empty() {
                 fs::create_dir(&root.shm.1)?;
