@@ -151,3 +151,13 @@ impl Desk {
 pub(super) fn tell(text: &str) {
     complain(&format!("vsrun: {text}"));
 }
+
+/// What is said when vsrun was asked to end.
+pub(super) fn interrupted() -> Failure {
+    Failure::interrupted("interrupted: vsrun cluster -o DIR, without a program, goes on with what is there")
+}
+
+/// The file of this vsrun, which is to be there under the same name wherever pieces are explored.
+pub(super) fn own_file() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| Failure::environment(format!("vsrun's own file: {e}")))
+}

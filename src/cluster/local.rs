@@ -10,7 +10,7 @@ use nix::sched::{sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use super::desk::{Desk, Turn};
+use super::desk::{interrupted, own_file, Desk, Turn};
 use crate::config::Cluster;
 use crate::explore::Failure;
 use crate::runtime::{cpus, tracee};
@@ -27,7 +27,7 @@ fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
 /// # Errors
 /// vsrun does not know its own file.
 pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize) -> Result<Desk, Failure> {
-    let own = super::own_file()?;
+    let own = own_file()?;
     let (desk, cpus) = (Mutex::new(desk), cpus());
     std::thread::scope(|scope| {
         for node in 0..nodes {
@@ -50,7 +50,7 @@ fn work(desk: &Mutex<Desk>, own: &Path, errors: &Path) {
     loop {
         let mut state = lock(desk);
         if tracee::interrupted() {
-            state.fails(super::interrupted());
+            state.fails(interrupted());
         }
         if state.is_over() {
             let _ = fs::remove_file(errors);

@@ -3,11 +3,10 @@
 
 mod desk;
 mod engine;
+mod hands;
 mod hq;
 mod local;
 mod slurm;
-
-use std::path::PathBuf;
 
 use crate::config::{Cluster, Engine, MergePieces, Searched, SplitPieces};
 use crate::explore::{merge, progress, split, Failure, Split};
@@ -28,7 +27,7 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
     // Children get Ctrl-C too, and end by themselves.
     tracee::catch_requests()?;
     // What would refuse all pieces is said before.
-    let mut engine = engine::of(args.engine)?;
+    let mut engine = engine_of(args.engine)?;
     let nodes = match args.engine {
         Engine::Local => Some(args.nodes.map_or_else(|| cpus().len().max(1), |n| n as usize)),
         _ => args.nodes.map(|n| n as usize),
@@ -53,7 +52,7 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
         }
         let desk = match &mut engine {
             None => local::explore_all(desk, args, nodes.unwrap_or(1))?,
-            Some(engine) => engine::explore_all(desk, args, engine.as_mut(), nodes)?,
+            Some(engine) => hands::explore_all(desk, args, engine.as_mut(), nodes)?,
         };
         match desk.ends {
             Some(End::Bug) => break,
@@ -65,12 +64,15 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
     merge(&MergePieces { format, scenario_dir, dir: args.dir.clone() }, search.config.clone())
 }
 
-/// What is said when vsrun was asked to end.
-fn interrupted() -> Failure {
-    Failure::interrupted("interrupted: vsrun cluster -o DIR, without a program, goes on with what is there")
-}
-
-/// The file of this vsrun, which is to be there under the same name wherever pieces are explored.
-fn own_file() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|e| Failure::environment(format!("vsrun's own file: {e}")))
+/// The one that is asked for; `None`: processes on this machine.
+///
+/// # Errors
+/// It is not there.
+fn engine_of(engine: Engine) -> Result<Option<Box<dyn engine::Engine>>, Failure> {
+    let failed = |why: String| Failure::environment(format!("--engine {}: {why}", engine.word()));
+    Ok(match engine {
+        Engine::Local => None,
+        Engine::Slurm => Some(Box::new(slurm::Slurm::new().map_err(failed)?)),
+        Engine::Hq => Some(Box::new(hq::HyperQueue::new().map_err(failed)?)),
+    })
 }
