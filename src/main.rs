@@ -326,6 +326,12 @@ fn pieces(args: &Pieces) -> Result<i32, Failure> {
             })?;
             Ok(worked.exit_code())
         }
+        Pieces::Divide(args) => {
+            let search = searched(&args.file)?;
+            let done = explore::divide(args, &search)?;
+            out(&report::pieces::split(&done.dir, &done.pieces, done.time))?;
+            Ok(0)
+        }
         Pieces::Merge(args) => {
             let mut config = searched(&args.dir)?.config;
             config.format = args.format;

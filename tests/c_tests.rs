@@ -22,7 +22,7 @@ const SLOW_LIMIT: Duration = Duration::from_secs(900);
 /// What a run leaves behind must be gone after so long.
 const GRACE: Duration = Duration::from_secs(5);
 /// Programs tested at the same time; vsrun itself keeps one CPU busy.
-const WORKERS: usize = 4;
+const WORKERS: usize = 2;
 /// Processes of a run are known by this variable, if they keep their environment.
 const MARK: &str = "VSRUN_CT_RUN";
 

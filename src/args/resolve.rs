@@ -218,6 +218,7 @@ fn of_pieces(command: RawPieces) -> Result<Pieces, UsageError> {
     let options = match command {
         RawPieces::Work(work) => return Ok(Pieces::Work(work)),
         RawPieces::Merge(merge) => return Ok(Pieces::Merge(merge)),
+        RawPieces::Divide(divide) => return Ok(Pieces::Divide(divide)),
         RawPieces::Split(options) => options,
     };
     let search = match (options.command.is_empty(), options.again) {
@@ -398,7 +399,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
        vsrun daemon [OPTIONS] PROGRAM [ARGS]...
-       vsrun pieces split|work|merge ...
+       vsrun pieces split|work|divide|merge ...
        vsrun cluster [--engine local|slurm|hq] [-n N] -o DIR [OPTIONS] [PROGRAM [ARGS]...]
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";

@@ -1,11 +1,12 @@
 //! Who knows which pieces are left, whoever explores them.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::base::print::complain;
-use crate::explore::{progress_of, Failure, Progress};
+use crate::explore::{progress, progress_of, Failure, Progress};
 
 /// A piece whose process is killed, or lost, so often in a row is not begun again.
 const TRIES: u32 = 5;
@@ -23,6 +24,8 @@ pub(super) struct Desk {
     keep_going: bool,
     /// Processes that were killed, or lost, since the piece last got on.
     killed: BTreeMap<PathBuf, u32>,
+    /// Pieces that have had a turn of which something was left: more can work on them when there is nothing else to do.
+    long: BTreeSet<PathBuf>,
     /// Pieces.
     all: usize,
     /// Executions of this run.
@@ -58,6 +61,7 @@ impl Desk {
             grain,
             keep_going,
             killed: BTreeMap::new(),
+            long: BTreeSet::new(),
             all,
             executions: 0,
             since: Instant::now(),
@@ -138,7 +142,31 @@ impl Desk {
         if now.outdated {
             self.outdated = true;
         } else if !now.over {
+            if got_on {
+                self.long.insert(now.file.clone());
+            }
             self.left.push_back(now);
+        }
+    }
+
+    /// The piece, which is under way, is better split first, where so many can work at a time.
+    pub fn is_better_split(&self, piece: &Progress, nodes: usize) -> bool {
+        self.long.contains(&piece.file) && self.left.len() + self.under_way < nodes
+    }
+
+    /// The piece was split, or could not be: it is not under way any more.
+    pub fn was_split(&mut self, piece: Progress, parts: Result<Vec<Progress>, String>) {
+        self.under_way -= 1;
+        self.long.remove(&piece.file);
+        match parts {
+            Ok(parts) => {
+                self.all += parts.len().saturating_sub(1);
+                self.left.extend(parts.into_iter().filter(|part| !part.over));
+            }
+            Err(why) => {
+                tell(&format!("{} is not split: {why}", piece.file.display()));
+                self.left.push_front(piece);
+            }
         }
     }
 
@@ -150,6 +178,21 @@ impl Desk {
 
 pub(super) fn tell(text: &str) {
     complain(&format!("vsrun: {text}"));
+}
+
+/// Splits a piece of that directory, by a process of its own: what runs a program ends all children of its process at the end.
+pub(super) fn split_piece(own: &Path, dir: &Path, piece: &Progress, into: usize) -> Result<Vec<Progress>, String> {
+    let mut divide = Command::new(own);
+    divide.args(["pieces", "divide", "--into", &into.clamp(2, 1000).to_string()]).arg(&piece.file).stdin(Stdio::null());
+    let done = divide.output().map_err(|e| e.to_string())?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(said.lines().last().unwrap_or("it was killed").to_string());
+    }
+    let stem = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let whole = stem(&piece.file) + "-";
+    let all = progress(dir).map_err(|failure| failure.message)?;
+    Ok(all.into_iter().filter(|part| stem(&part.file).starts_with(&whole)).collect())
 }
 
 /// What is said when vsrun was asked to end.

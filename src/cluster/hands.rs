@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::desk::{interrupted, own_file, tell, Desk, Turn};
+use super::desk::{interrupted, own_file, split_piece, tell, Desk, Turn};
 use super::engine::{Engine, Tasks};
 use crate::config::Cluster;
 use crate::explore::{Failure, Progress};
@@ -116,6 +116,9 @@ pub(super) fn explore_all(
             desk.fails(interrupted());
             break;
         }
+        if let Some(nodes) = most {
+            split_long(&mut desk, (&own, nodes), &args.dir);
+        }
         let handed = hands.hand_over(&mut desk, &own, most).and_then(|()| {
             hands.take(&mut desk);
             hands.look(&mut desk)
@@ -129,6 +132,15 @@ pub(super) fn explore_all(
     }
     hands.end(&mut desk);
     Ok(desk)
+}
+
+/// Splits what is long, where fewer pieces are left than can be worked on.
+fn split_long(desk: &mut Desk, (own, nodes): (&Path, usize), dir: &Path) {
+    let Some(at) = desk.left.iter().position(|piece| desk.is_better_split(piece, nodes)) else { return };
+    let Some(piece) = desk.left.remove(at) else { return };
+    desk.under_way += 1;
+    let parts = split_piece(own, dir, &piece, 2 * nodes);
+    desk.was_split(piece, parts);
 }
 
 impl Hands<'_> {

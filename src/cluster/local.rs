@@ -10,7 +10,7 @@ use nix::sched::{sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use super::desk::{interrupted, own_file, Desk, Turn};
+use super::desk::{interrupted, own_file, split_piece, Desk, Turn};
 use crate::config::Cluster;
 use crate::explore::Failure;
 use crate::runtime::{cpus, tracee};
@@ -38,7 +38,7 @@ pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize) -> Result<De
                 if cpu.is_some_and(|cpu| only.set(cpu).is_ok()) {
                     let _ = sched_setaffinity(Pid::from_raw(0), &only);
                 }
-                work(desk, own, &args.dir.join(format!("node-{node}.err")));
+                work(desk, (own, nodes), (&args.dir, &args.dir.join(format!("node-{node}.err"))));
             });
         }
     });
@@ -46,7 +46,7 @@ pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize) -> Result<De
 }
 
 /// Explores one piece after the other.
-fn work(desk: &Mutex<Desk>, own: &Path, errors: &Path) {
+fn work(desk: &Mutex<Desk>, (own, nodes): (&Path, usize), (dir, errors): (&Path, &Path)) {
     loop {
         let mut state = lock(desk);
         if tracee::interrupted() {
@@ -63,7 +63,13 @@ fn work(desk: &Mutex<Desk>, own: &Path, errors: &Path) {
         };
         state.under_way += 1;
         let grain = state.grain;
+        let split = state.is_better_split(&piece, nodes);
         drop(state);
+        if split {
+            let parts = split_piece(own, dir, &piece, 2 * nodes);
+            lock(desk).was_split(piece, parts);
+            continue;
+        }
         let turn = one(desk, own, (&piece.file, grain), errors);
         let mut state = lock(desk);
         match turn {

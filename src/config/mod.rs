@@ -22,7 +22,7 @@ mod values;
 
 pub use forms::{Format, ReportFormat};
 pub(crate) use pieces::{ClusterOptions, RawPieces};
-pub use pieces::{Engine, MergePieces, PiecesOptions, WorkPiece};
+pub use pieces::{DividePiece, Engine, MergePieces, PiecesOptions, WorkPiece};
 use roots::ClientsParser;
 pub use roots::{ClientsStart, Restart};
 pub use searches::{SearchKind, SearchName};
@@ -740,6 +740,8 @@ pub enum Pieces {
     Work(WorkPiece),
     /// To sum them up.
     Merge(MergePieces),
+    /// Split a piece.
+    Divide(DividePiece),
 }
 
 /// Explores a search in pieces, side by side.

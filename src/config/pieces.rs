@@ -24,6 +24,8 @@ pub(crate) enum RawPieces {
     Split(SplitOptions),
     /// Explore a piece, from its beginning or from where it was left
     Work(WorkPiece),
+    /// Split a piece, begun or not, so that more can work on what is left of it
+    Divide(DividePiece),
     /// Sum up what the pieces have come to: one report, as of one search
     Merge(MergePieces),
 }
@@ -64,6 +66,17 @@ pub struct WorkPiece {
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub format: Format,
     /// The piece, a file that 'pieces split' has written
+    #[arg(value_name = "PIECE")]
+    pub file: PathBuf,
+}
+
+/// Splits a piece.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct DividePiece {
+    /// Pieces that it becomes, or a few more or less
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub into: u32,
+    /// The piece, which nobody explores meanwhile
     #[arg(value_name = "PIECE")]
     pub file: PathBuf,
 }

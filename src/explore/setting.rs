@@ -49,6 +49,8 @@ pub(super) enum Of {
     Whole,
     /// Nothing, it is split into so many pieces.
     Split(usize),
+    /// Nothing, a piece that is saved so is split into so many.
+    Again(Vec<u8>, usize),
     /// A piece.
     Piece(Piece),
 }
@@ -65,8 +67,12 @@ pub(super) struct Piece {
 impl Setting<'_> {
     /// The search, not begun.
     pub fn search(&self) -> Result<Box<dyn Search>, Failure> {
-        match self.of {
-            Of::Split(into) => Ok(Box::new(Split::whole(into))),
+        match &self.of {
+            Of::Split(into) => Ok(Box::new(Split::whole(*into))),
+            Of::Again(piece, into) => {
+                let split = Split::piece(piece, *into);
+                Ok(Box::new(split.map_err(|why| Failure::environment(format!("the piece cannot be split: {why}")))?))
+            }
             Of::Whole | Of::Piece(_) => search_of(self.config),
         }
     }

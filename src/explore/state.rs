@@ -142,7 +142,7 @@ impl State {
 
     /// The search starts over, with what is known of objects now.
     pub fn start_over(&mut self, setting: &Setting) -> Result<(), Failure> {
-        if let Of::Piece(_) = setting.of {
+        if let Of::Piece(_) | Of::Again(..) = setting.of {
             // Its beginning is that of a search in which these were no objects.
             self.end(Stop::Bound(Reason::Again));
             return Ok(());

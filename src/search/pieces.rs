@@ -89,19 +89,59 @@ impl Split {
         Split::of(Reduction::new(Insertion::Sequence), Names::default(), into)
     }
 
-    /// Divides a piece that has not been begun.
+    /// Divides a piece: one that has not been begun, or one that has. Then the first of the pieces has what was explored of it, and goes on with the branch
+    /// that is under way.
     ///
     /// # Errors
-    /// It is none, or has been begun.
+    /// It is none, or nothing is left of it.
     pub fn piece(bytes: &[u8], into: usize) -> Result<Split, String> {
         let mut search = InOrder::optimal();
         search.restore(bytes)?;
         let names = search.names.clone();
         let search = search.into_reduction();
-        match search.tree.leaves().count() == 1 && search.transitions == 0 {
-            true => Ok(Split::of(search, names, into)),
-            false => Err("it has been begun".into()),
+        match (search.tree.leaves().count(), search.transitions) {
+            (0, _) => Err("nothing is left of it".into()),
+            (1, 0) => Ok(Split::of(search, names, into)),
+            _ => Ok(Split::begun(search, names, into)),
         }
+    }
+
+    /// Above the first state of the path that is explored at which something else could be done, nothing is left but that path: the piece may as well begin
+    /// there. What is left there becomes pieces; what has been explored from there sleeps in them, and so does what is under way, which is
+    /// the rest of this piece from now on.
+    fn begun(search: Reduction, names: Names, into: usize) -> Split {
+        let mut rest = search.into_piece();
+        let mut split = Split { pieces: Vec::new(), ..Split::of(Reduction::new(Insertion::Sequence), names, into) };
+        for at in rest.tree.started() {
+            if rest.tree.node(at).depth < rest.base {
+                continue;
+            }
+            if !rest.tree.node(at).visited {
+                break;
+            }
+            let under_way = rest.tree.started_child(at);
+            let mut parent = rest.branch(at).into_piece();
+            parent.tree = rest.tree.beside(at, under_way);
+            let last = parent.tree.deepest().unwrap_or(0);
+            let is_begun = |step: &Step| {
+                let complete = &parent.tree.node(last).complete;
+                complete.iter().any(|(_, s)| s.thread() == step.thread() && s.value == step.value)
+            };
+            let steps: VecDeque<Step> = parent.awake(last).into_iter().filter(|step| !is_begun(step)).collect();
+            rest.tree.give_away(at);
+            rest.base = rest.tree.node(at).depth + 1;
+            if under_way.is_none() {
+                rest.tree.complete(at);
+            }
+            if !steps.is_empty() {
+                split.base = parent.base;
+                let rest = Piece { search: rest, seen: None, whole: true };
+                split.splitting = Some(Splitting { parent, at: last, steps, children: vec![rest] });
+                return split;
+            }
+        }
+        split.pieces.push(Piece { search: rest, seen: None, whole: true });
+        split
     }
 
     fn of(search: Reduction, names: Names, into: usize) -> Split {

@@ -379,6 +379,28 @@ impl Tree {
         self.nodes.len().checked_sub(1)
     }
 
+    /// The nodes that have been started, from the root on: one path.
+    pub fn started(&self) -> Vec<usize> {
+        let root = Some(0).filter(|&root| self.nodes[root].phase == Phase::Started);
+        std::iter::successors(root, |&at| self.started_child(at)).collect()
+    }
+
+    /// The child of `at` that has been started.
+    pub fn started_child(&self, at: usize) -> Option<usize> {
+        self.nodes[at].children.iter().copied().find(|&c| self.nodes[c].phase == Phase::Started)
+    }
+
+    /// A tree with the path to `at`, which has been visited, and nothing below: what has been explored from there, or is by `under_way`, one of its
+    /// children, sleeps for what is added.
+    pub fn beside(&self, at: usize, under_way: Option<usize>) -> Tree {
+        let mut tree = self.branch(at);
+        let own = tree.nodes.len() - 1;
+        let begun = under_way.map(|child| &self.nodes[child]).and_then(|c| Some((c.rank, c.covering()?)));
+        tree.nodes[own].complete.extend(begun);
+        (tree.waiting, tree.open) = (0, BTreeSet::new());
+        tree
+    }
+
     /// Adds a branch that waits.
     pub fn add_branch(&mut self, parent: usize, step: Step) {
         self.add_waiting(parent, step);
@@ -455,10 +477,24 @@ impl Tree {
     /// The execution ended at `at`, before the steps that were to follow: these, and all that waits or is under way below,
     /// are forgotten, and nothing will be inserted there. Gives the nodes that are gone.
     pub fn cut(&mut self, at: usize) -> BTreeSet<usize> {
-        let mut gone = BTreeSet::new();
         self.nodes[at].whole = true;
-        let mut below = std::mem::take(&mut self.nodes[at].children);
+        let below = std::mem::take(&mut self.nodes[at].children);
         self.open.remove(&(self.nodes[at].depth, at));
+        self.remove(below)
+    }
+
+    /// The branches that wait at `at` are somebody else's: they are forgotten.
+    pub fn give_away(&mut self, at: usize) {
+        let children = std::mem::take(&mut self.nodes[at].children);
+        let (waits, kept) = children.into_iter().partition(|&c| self.nodes[c].phase == Phase::Waiting);
+        self.nodes[at].children = kept;
+        self.open.remove(&(self.nodes[at].depth, at));
+        self.remove(waits);
+    }
+
+    /// Removes these nodes, which are nobody's children any more, and what is below. Gives all of them.
+    fn remove(&mut self, mut below: Vec<usize>) -> BTreeSet<usize> {
+        let mut gone = BTreeSet::new();
         while let Some(node) = below.pop() {
             let (depth, waits) = (self.nodes[node].depth, self.nodes[node].phase == Phase::Waiting);
             if self.nodes[node].children.is_empty() && waits {

@@ -119,25 +119,39 @@ struct Ran {
     unsure: bool,
     /// Each of them says that it has explored all of its part.
     exhaustive: bool,
+    /// Searches that were split when they had been begun.
+    split_again: u64,
     seen: BTreeSet<Order>,
 }
 
-/// Runs each of the searches to its end, of a program that has so many `traces`.
+/// A search that has run so many executions is split, as a piece, into that many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Again {
+    pub after: u64,
+    pub into: usize,
+}
+
+/// Runs each of the searches to its end, of a program that has so many `traces`. `again`: each is split once it has been begun, and what comes of that too.
 fn run_searches(
     machine: &mut Machine,
     program: &Program,
     traces: usize,
     searches: Vec<InOrder>,
+    again: Option<Again>,
     reasons: &mut Reasons,
 ) -> Result<Ran, String> {
     let mut ran = Ran { exhaustive: true, ..Ran::default() };
+    // How often a search may be split, and what came of it is again.
+    const TURNS: u32 = 3;
     // Sleep sets cut off what they let begin.
-    let most = if searches.len() > 1 { 40 * traces + 100 * searches.len() } else { 4 * traces + 10 };
-    for mut search in searches {
+    let most = if searches.len() > 1 || again.is_some() { 40 * traces + 100 * searches.len() } else { 4 * traces + 10 };
+    let mut todo: Vec<(InOrder, u32)> = searches.into_iter().rev().map(|search| (search, 0)).collect();
+    while let Some((mut search, turn)) = todo.pop() {
+        let (blocked_before, mut runs) = (search.sleep_blocked(), 0);
         while let Some(schedule) = search.next() {
             // Those of which is not known whether they can be run may be many.
             ran.unsure |= schedule.unsure;
-            let begun = ran.executions + search.sleep_blocked() as usize + ran.blocked as usize;
+            let begun = ran.executions + (search.sleep_blocked() - blocked_before) as usize + ran.blocked as usize;
             if begun > if ran.unsure { 100 * traces.max(most / 4) } else { most } {
                 return Err(format!("the search runs on: {begun} executions for {traces} traces"));
             }
@@ -155,9 +169,19 @@ fn run_searches(
                 let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
                 ran.seen.insert(order(&full));
             }
+            runs += 1;
+            let Some(Again { into, .. }) = again.filter(|a| a.after == runs && turn < TURNS) else { continue };
+            if search.frontier() > 0 {
+                let bytes = search.save().ok_or("a search that cannot be saved")?;
+                let (pieces, _) = super::pieces::split(machine, program, Split::piece(&bytes, into)?);
+                ran.split_again += u64::from(pieces.len() > 1);
+                todo.extend(pieces.iter().map(|bytes| (super::pieces::restored(bytes), turn + 1)));
+                break;
+            }
         }
-        ran.blocked += search.sleep_blocked();
-        ran.exhaustive &= search.exhaustive();
+        ran.blocked += search.sleep_blocked() - blocked_before;
+        // Of one that has been split its pieces say it.
+        ran.exhaustive &= search.frontier() > 0 || search.exhaustive();
     }
     Ok(ran)
 }
@@ -170,7 +194,7 @@ fn each_trace_once(
     reasons: &mut Reasons,
 ) -> Result<bool, String> {
     let Some(all) = every_order(machine, program, limit, reasons)? else { return Ok(false) };
-    let ran = run_searches(machine, program, all.len(), vec![InOrder::optimal()], reasons)?;
+    let ran = run_searches(machine, program, all.len(), vec![InOrder::optimal()], None, reasons)?;
     let held = has_each_once(program, &all, &ran)?;
     let (blocked, executions) = (ran.blocked, ran.executions);
     match blocked != 0 && held {
@@ -183,19 +207,20 @@ fn each_trace_once(
 pub(crate) fn each_trace_in_one_piece(
     machine: &mut Machine,
     program: &Program,
-    into: usize,
+    (into, again): (usize, Option<Again>),
     counts: &mut BTreeMap<&'static str, u64>,
     reasons: &mut Reasons,
 ) -> Result<bool, String> {
     let Some(all) = every_order(machine, program, LIMIT, reasons)? else { return Ok(false) };
     let (pieces, looks) = super::pieces::split(machine, program, Split::whole(into));
     let searches = pieces.iter().rev().map(|bytes| super::pieces::restored(bytes)).collect();
-    let ran = run_searches(machine, program, all.len(), searches, reasons)?;
+    let ran = run_searches(machine, program, all.len(), searches, again, reasons)?;
     for (what, n) in [
         ("programs", 1),
         ("pieces", pieces.len() as u64),
         ("looks", looks),
         ("cut off", ran.blocked),
+        ("split again", ran.split_again),
         ("traces", all.len() as u64),
     ] {
         *counts.entry(what).or_default() += n;

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::optimal::{cases, each_trace_in_one_piece, is_counted};
+use super::optimal::{cases, each_trace_in_one_piece, is_counted, Again};
 use crate::interp::generate::{program, runner, Family};
 use crate::interp::{File, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
@@ -136,11 +136,43 @@ fn pieces_are_split_again() {
     assert!(all.len() >= 2 * pieces.len(), "{} of {}", all.len(), pieces.len());
     let parts = explore_pieces(&mut machine, &program, &all, 4000).expect("explored");
     assert_eq!((parts.executions, parts.complete), (120, true));
-    let mut begun = restored(&pieces[0]);
-    let schedule = begun.next().expect("more to do");
-    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
-    begun.done(schedule.ticket, &trace);
-    assert!(Split::piece(&begun.save().expect("it can be saved"), 5).is_err());
+}
+
+/// A piece that is split when it has been begun, anywhere: the first part has what was explored, the others what is left.
+#[test]
+fn pieces_are_split_while_they_are_explored() {
+    let mut machine = Machine::new();
+    for (program, all) in [(lock_count_unlock(5), 120), (philosophers(5), 31), (philosophers(4), 15)] {
+        let (pieces, _) = split(&mut machine, &program, Split::whole(1));
+        let whole = explore(&mut machine, &program, restored(&pieces[0]), 4000).expect("explored");
+        assert_eq!(whole.executions, all);
+        for stop in 1..whole.executions + whole.blocked {
+            let mut search = restored(&pieces[0]);
+            let mut runs = 0;
+            for _ in 0..stop {
+                let schedule = search.next().expect("more to do");
+                let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+                let before = search.sleep_blocked();
+                search.done(schedule.ticket, &trace);
+                runs += u64::from(search.sleep_blocked() == before);
+            }
+            let bytes = search.save().expect("it can be saved");
+            let (parts, _) = split(&mut machine, &program, Split::piece(&bytes, 4).expect("something is left"));
+            assert!(!parts.is_empty());
+            assert_eq!(restored(&parts[0]).transitions(), search.transitions(), "what was explored is counted");
+            let rest = explore_pieces(&mut machine, &program, &parts, 4000).expect("explored");
+            assert_eq!((rest.executions + runs, rest.complete), (all, true), "{stop}: {} parts", parts.len());
+        }
+        let over = {
+            let mut search = restored(&pieces[0]);
+            while let Some(schedule) = search.next() {
+                let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+                search.done(schedule.ticket, &trace);
+            }
+            search.save().expect("it can be saved")
+        };
+        assert!(Split::piece(&over, 5).is_err());
+    }
 }
 
 /// A piece that is broken off anywhere and goes on elsewhere explores what is left of it; one that is run twice shows the same twice.
@@ -167,6 +199,16 @@ fn pieces_go_on_where_they_were() {
     }
 }
 
+/// Into how many pieces programs are split; and when these are split again, into how many.
+const WAYS: [(usize, Option<Again>); 6] = [
+    (2, None),
+    (7, None),
+    (40, None),
+    (1, Some(Again { after: 1, into: 3 })),
+    (2, Some(Again { after: 2, into: 2 })),
+    (5, Some(Again { after: 4, into: 20 })),
+];
+
 /// Random programs: each trace is explored in one of the pieces, and in one only.
 fn random(family: Family, timeouts_any: bool) {
     let cases = if family == Family::Signal { cases() / 40 } else { cases() / 4 };
@@ -176,16 +218,16 @@ fn random(family: Family, timeouts_any: bool) {
     let result = runner(config).run(&program(family), |program| {
         let mut machine = Machine::new();
         machine.timeouts_any = timeouts_any;
-        for into in [2, 7, 40] {
+        for how in WAYS {
             let mut reasons = Reasons::default();
-            match each_trace_in_one_piece(&mut machine, &program, into, &mut counted.borrow_mut(), &mut reasons) {
+            match each_trace_in_one_piece(&mut machine, &program, how, &mut counted.borrow_mut(), &mut reasons) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(e) if is_counted(&program, &e, &reasons) => {
-                    println!("{program:?} into {into}: {e}");
+                    println!("{program:?} into {how:?}: {e}");
                     *failed.borrow_mut() += 1;
                 }
-                Err(e) => return Err(TestCaseError::fail(format!("{program:?} into {into}: {e}"))),
+                Err(e) => return Err(TestCaseError::fail(format!("{program:?} into {how:?}: {e}"))),
             }
         }
         Ok(())
@@ -217,12 +259,12 @@ fn traces_that_pieces_once_lost() {
         ],
     ];
     for program in programs {
-        for into in [2, 7, 40] {
+        for how in WAYS {
             let mut machine = Machine::new();
             let held =
-                each_trace_in_one_piece(&mut machine, &program, into, &mut BTreeMap::new(), &mut Reasons::default());
+                each_trace_in_one_piece(&mut machine, &program, how, &mut BTreeMap::new(), &mut Reasons::default());
             // That of some it is not known whether they are the same is no loss.
-            assert!(!held.as_ref().is_err_and(|e| e.contains(" miss ")), "{program:?} into {into}: {held:?}");
+            assert!(!held.as_ref().is_err_and(|e| e.contains(" miss ")), "{program:?} into {how:?}: {held:?}");
         }
     }
 }

@@ -72,6 +72,24 @@ fn a_signal_at_the_wrong_moment_is_found() {
 }
 
 #[test]
+fn a_daemon_that_a_client_has_told_to_end_is_not_left_over() {
+    let place = Place::new("forgets", "forgets.c", &[]);
+    let run = |how: &str, kill: &str| {
+        place.report(&["--format", "json", "--clients", "listening", "--with", kill, "./program", how])
+    };
+    let (code, report) = run("forgets", "kill 1001");
+    assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
+    let (code, out, err) = place.run(&["replay", report["bugs"][0]["scenario"].as_str().expect("a scenario")]);
+    assert!(code == 1 && out.contains("SIGTERM, sent by process (0.1) at step 5, was handled at step 6"), "{out}{err}");
+    assert!(out.contains("before the wait had begun"), "{out}");
+    // It looks and waits in one call; it is told something else; it does not listen to that.
+    for (how, kill) in [("looks", "kill 1001"), ("forgets", "kill -HUP 1001"), ("ignores", "kill 1001")] {
+        let (_, report) = run(how, kill);
+        assert_eq!((&report["verdict"], &report["complete"]), (&json!("ok"), &json!(true)), "{how} {kill}: {report}");
+    }
+}
+
+#[test]
 fn without_the_bug_nothing_is_found_and_not_more_is_claimed_than_was_explored() {
     let place = Place::new("quick", "daemon.c", &[]);
     let json = ["daemon", "-j", "1", "--format", "json", "--signal", "HUP", "--for", "3"];

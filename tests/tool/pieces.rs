@@ -294,6 +294,44 @@ fn what_is_no_piece_is_refused() {
     refused(&["pieces", "work", &name(1)], "the program has changed since");
 }
 
+/// Pieces are split while something is left of them, again and again, with a bug found before or behind.
+#[test]
+fn a_piece_is_split_again() {
+    for (source, argument, options) in [
+        ("lockcount.c", "6", &["--race", "off"][..]),
+        ("philosophers_threads.c", "6", &["--race", "off", "--keep-going"]),
+    ] {
+        let place = Place::new(&format!("again-{}", source.trim_end_matches(".c")), source);
+        let search = [options, &["./program", argument]].concat();
+        let whole = place.json(&[&["--search", "optimal", "--format", "json"], &search[..]].concat());
+        place.split(&[&["--into", "2", "--look", "0", "-o", "pieces"], &search[..]].concat());
+        place.explore_all();
+        place.split(&["--into", "2", "--again", "-o", "pieces"]);
+        let mut divided = 0;
+        for turn in 0..4 {
+            for piece in place.pieces() {
+                // The first time some have not been begun.
+                if turn > 0 {
+                    place.work(&piece, &["--time", "0.1"]);
+                }
+                let name = piece.to_string_lossy();
+                let done = place.run(&["pieces", "divide", "--into", "3", &*name]);
+                let said = String::from_utf8_lossy(&done.stderr);
+                let over = said.contains("nothing is left of it");
+                assert!(done.status.success() || over, "{said}");
+                divided += u32::from(done.status.success() && turn > 0);
+            }
+        }
+        assert!(divided > 0, "{source}: none had something left");
+        for piece in place.pieces() {
+            assert_eq!(place.work(&piece, &[])["explored"], true);
+        }
+        let merged = place.merge();
+        assert_eq!(told(&merged), told(&whole), "{source}: {merged}\n{whole}");
+        assert_eq!(merged["bugs"].as_array().map(Vec::len), whole["bugs"].as_array().map(Vec::len), "{merged}");
+    }
+}
+
 #[test]
 fn a_cluster_is_the_whole() {
     let place = Place::new("cluster", "lockcount.c");

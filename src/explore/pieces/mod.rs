@@ -9,6 +9,6 @@ mod store;
 mod work;
 
 pub use merge::merge;
-pub use split::{split, Split};
+pub use split::{divide, split, Split};
 pub use store::{has_pieces, progress, progress_of, words_of, Progress};
 pub use work::work;

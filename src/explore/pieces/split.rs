@@ -1,8 +1,10 @@
 //! A search is split.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
 
 use super::super::executions::Counts;
 use super::super::failure::Failure;
@@ -13,12 +15,14 @@ use super::super::setting::{memory_of_each, Of, Piece, Setting};
 use super::super::sharing::Sharing;
 use super::super::state::Stop;
 use super::super::workers::Shared;
-use super::store::{bytes_of, clear, piece_file, write, Manifest};
+use super::store::{bytes_of, clear, piece_file, piece_of, state_of, write, Manifest};
+use crate::base::files;
 use crate::base::text::escape;
-use crate::config::{Config, Searched, SplitPieces};
+use crate::config::{Config, DividePiece, Searched, SplitPieces};
 use crate::finding::Summary;
+use crate::incomplete::Reason;
 use crate::runtime::{cpus, tracee};
-use crate::search;
+use crate::search::{self, Search};
 
 /// What came of it.
 #[allow(clippy::large_enum_variant)]
@@ -59,7 +63,7 @@ pub fn split(args: &SplitPieces, search: &Searched, again: bool) -> Result<Split
             Looked::Known(sharing) => (0, sharing),
         },
     };
-    let (pieces, transitions, header) = divide(&search.config, args.into as usize, &known)?;
+    let (pieces, transitions, header) = parts(&search.config, Of::Split(args.into as usize), &known)?;
     let manifest = Manifest::new(&search.words, turn + 1, pieces.len(), transitions);
     let mut paths = Vec::new();
     for (name, bytes) in manifest.pieces.iter().zip(pieces) {
@@ -72,6 +76,49 @@ pub fn split(args: &SplitPieces, search: &Searched, again: bool) -> Result<Split
     manifest.write(dir).map_err(failed)?;
     clear(dir, &manifest);
     Ok(Split::Into(Done { dir: dir.clone(), pieces: paths, time: began.elapsed() }))
+}
+
+/// Splits a piece of a directory, which nobody explores meanwhile. What has been explored of it is its first part's.
+///
+/// # Errors
+/// As [`split`]; or nothing is left of it, or all pieces are to be split again.
+pub fn divide(args: &DividePiece, search: &Searched) -> Result<Done, Failure> {
+    let began = Instant::now();
+    let file = std::path::absolute(&args.file)?;
+    let dir = files::directory_of(&file).to_path_buf();
+    let failed = |e: std::io::Error| Failure::environment(format!("{}: {e}", escape(&dir)));
+    // Two that split pieces of one directory do so one after the other.
+    let _alone = Flock::lock(File::open(&dir).map_err(failed)?, FlockArg::LockExclusive)
+        .map_err(|(_, e)| failed(std::io::Error::from(e)))?;
+    let mut manifest = Manifest::of(&dir)?;
+    let state = state_of(&file)?;
+    let Some(piece) = piece_of(&state).cloned().filter(|piece| manifest.pieces.contains(&piece.name)) else {
+        return Err(Failure::environment(format!("{} is no piece of the search in {}", escape(&file), escape(&dir))));
+    };
+    if state.is_over() || state.is_outdated() {
+        let why = if state.is_over() { "nothing is left of it" } else { "it is outdated (vsrun pieces split --again)" };
+        return Err(Failure::environment(format!("{} is not split: {why}", escape(&file))));
+    }
+    let old = state.saved.header;
+    std::env::set_current_dir(&old.program.cwd).map_err(|e| {
+        Failure::environment(format!("the program runs in {}, which is not there: {e}", escape(&old.program.cwd)))
+    })?;
+    let of = Of::Again(state.saved.search, args.into as usize);
+    let (pieces, transitions, fresh) = parts(&search.config, of, &old.sharing)?;
+    let begun = state.search.transitions() > 0;
+    let names = manifest.divide(&piece.name, pieces.len(), transitions);
+    let mut paths = Vec::new();
+    for (n, (name, bytes)) in names.into_iter().zip(pieces).enumerate() {
+        let path = piece_file(&dir, &name);
+        let of = Some(Piece { name, words: piece.words.clone() });
+        let header = if n == 0 && begun { &old } else { &fresh };
+        let header = Header { piece: of, ..header.clone() };
+        write(&path, &Saved { header, search: bytes }.to_bytes()).map_err(failed)?;
+        paths.push(path);
+    }
+    manifest.write(&dir).map_err(failed)?;
+    clear(&dir, &manifest);
+    Ok(Done { dir, pieces: paths, time: began.elapsed() })
 }
 
 /// What a look shows.
@@ -106,10 +153,10 @@ fn known_by_pieces(dir: &Path) -> Result<(u32, Sharing), Failure> {
 }
 
 /// The pieces, as searches are saved, the transitions above them, and the rest of what is saved with each.
-fn divide(config: &Config, into: usize, known: &Sharing) -> Result<(Vec<Vec<u8>>, u64, Header), Failure> {
+fn parts(config: &Config, of: Of, known: &Sharing) -> Result<(Vec<Vec<u8>>, u64, Header), Failure> {
     // Bugs on the way are the pieces' too.
     let config = Config { keep_going: true, shrink: Duration::ZERO, ..config.clone() };
-    let (mut setting, input) = begin(&config, Of::Split(into))?;
+    let (mut setting, input) = begin(&config, of)?;
     let mut state = prepare(&mut setting)?;
     let other = |name| Failure::own(format!("vsrun bug: {name} differs from the look"));
     state.sharing.resume(&known.at_a_beginning()).map_err(other)?;
@@ -120,6 +167,10 @@ fn divide(config: &Config, into: usize, known: &Sharing) -> Result<(Vec<Vec<u8>>
     state.progress.clear();
     if let Some(obstacle) = state.obstacle {
         return Err(Failure { code: if obstacle.kind.is_of_program() { 1 } else { 2 }, message: obstacle.summary });
+    }
+    if state.stop == Some(Stop::Bound(Reason::Again)) {
+        let why = "objects turned out to be shared that were not when the search was split: vsrun pieces split --again";
+        return Err(Failure::environment(why));
     }
     if state.stop != Some(Stop::Over) {
         return Err(Failure::interrupted("the search was not split: interrupted"));

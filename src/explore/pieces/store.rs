@@ -113,6 +113,15 @@ impl Manifest {
         }
     }
 
+    /// A piece becomes so many, between which there are these transitions. Gives their names.
+    pub fn divide(&mut self, piece: &str, into: usize, transitions: u64) -> Vec<String> {
+        let names: Vec<String> = (1..=into).map(|n| format!("{piece}-{n:05}")).collect();
+        let at = self.pieces.iter().position(|name| name == piece);
+        self.pieces.splice(at.map_or(0..0, |at| at..at + 1), names.clone());
+        self.transitions += transitions;
+        names
+    }
+
     /// There is one.
     pub fn is_there(dir: &Path) -> bool {
         dir.join(MANIFEST).exists()

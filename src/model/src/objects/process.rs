@@ -245,6 +245,7 @@ impl World {
             by_clock: 0,
             noticed: 0,
             told: 0,
+            asked: 0,
             unborn: false,
             stopped: 0,
             stop_news: 0,

@@ -48,6 +48,7 @@ impl core::fmt::Display for Text<'_> {
 
 /// Signals by which a program ends as it is asked to: no failure (systemd.service(5), Restart=on-failure).
 const CLEAN: [i32; 4] = [1, 2, 13, 15];
+const SIGTERM: i32 = 15;
 /// SIGINT, SIGQUIT, SIGTERM: programs that handle them end by a status of their own.
 const ENDING: [i32; 3] = [2, 3, 15];
 
@@ -133,10 +134,22 @@ impl World {
 
     /// The program is told to end by a process that may: by process `p` being one of its starts, and `sender` one of a client.
     pub(crate) fn note_told(&mut self, sender: Tid, p: Pid, signal: i32) {
+        if (signal == SIGTERM || signal == self.stop_signal)
+            && self.is_of_client(sender)
+            && !self.is_client(self.root_of_process(p))
+        {
+            self.procs[p].asked |= bit(signal);
+        }
         let counts = signal == self.stop_signal || self.restarts > 0;
         if counts && self.start_of(p).is_some() && self.is_of_client(sender) {
             self.procs[p].told |= bit(signal);
         }
+    }
+
+    /// A client has told process `p` to end, by a signal that it has noticed, and it is still there.
+    pub(crate) fn stays(&self, p: Pid) -> bool {
+        let process = &self.procs[p];
+        process.state == ProcState::LIVE && process.asked & process.noticed != 0
     }
 
     /// Wait status `status` of process `p` is what it was told to come to.
@@ -168,7 +181,11 @@ impl World {
 
     /// Thread `t` is of a process of `--with`, or of one that comes from it.
     pub fn is_of_client(&self, t: Tid) -> bool {
-        (1..=self.clients).contains(&self.root_of(t))
+        self.is_client(self.root_of(t))
+    }
+
+    fn is_client(&self, root: Pid) -> bool {
+        (1..=self.clients).contains(&root)
     }
 
     /// Thread `t` is of a start of the program after the first, or of a process that comes from it.
@@ -178,8 +195,11 @@ impl World {
 
     /// The root process that the one of thread `t` comes from.
     fn root_of(&self, t: Tid) -> Pid {
-        let Some(thread) = self.threads.get(t) else { return NONE };
-        let mut p = thread.pid;
+        self.threads.get(t).map_or(NONE, |thread| self.root_of_process(thread.pid))
+    }
+
+    /// The root process that process `p` comes from.
+    fn root_of_process(&self, mut p: Pid) -> Pid {
         // Who creates another is there before it.
         while let Some(process) = self.procs.get(p).filter(|x| p > self.clients + self.restarts && x.creator < p) {
             p = process.creator;

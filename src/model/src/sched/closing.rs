@@ -7,7 +7,9 @@
 //!    in `sh -c 'server & client'`);
 //! 3. in every process that is left, some thread waits for what only a new peer could give, or for a child that is left;
 //!    and no thread waits for anything else than that or what its own process gives threads without work: a condition
-//!    variable, a semaphore, a futex, the end of a thread, a descriptor.
+//!    variable, a semaphore, a futex, the end of a thread, a descriptor;
+//! 4. no process that is left has noticed a signal by which a client has told it to end (SIGTERM, or that of `--stop-signal`): who sends that
+//!    expects the end.
 //!
 //! Deadlines of what is left go on firing for a while ([`IDLE_JUMPS`]): housekeeping that a server does every second would
 //! have no end.
@@ -44,6 +46,7 @@ impl Arena {
         let waits_in = |p: Pid| live.iter().any(|&t| world.threads[t].pid == p && waits(t));
         live.iter().all(|&t| (waits(t) || idle(t).work) && waits_in(world.threads[t].pid))
             && live.iter().any(|&t| awaits_peer(t))
+            && !live.iter().any(|&t| world.stays(world.threads[t].pid))
     }
 
     /// An idle world has seen enough time pass.

@@ -99,6 +99,8 @@ pub struct Process {
     pub noticed: u64,
     /// Of a start of the program: signals by which clients may end it, and that one has sent.
     pub told: u64,
+    /// Signals that tell it to end, and have come from a client.
+    pub asked: u64,
     /// It is to start the program again, and has not, or will not any more.
     pub unborn: bool,
     /// The signal that stopped it, 0: it is not stopped.
