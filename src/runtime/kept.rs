@@ -283,13 +283,16 @@ impl Kept {
             if root.own.contains(&(found.dev(), found.ino())) || fd <= 2 {
                 continue;
             }
-            let mut file = File::from(descriptor_of(root.pid, fd)?);
-            let place = file.stream_position().ok();
-            let flags = OFlag::from_bits_retain(fcntl(file.as_raw_fd(), FcntlArg::F_GETFL)?);
-            // It has neither place nor flags.
-            if flags.contains(OFlag::O_PATH) {
+            // It has neither place nor flags. (vsrun's own directory is one.)
+            if is_path(root.pid, fd) {
                 continue;
             }
+            let allowed = "the system does not let vsrun share it; in a container: --security-opt seccomp=unconfined";
+            let taken = descriptor_of(root.pid, fd);
+            let mut file =
+                File::from(taken.map_err(|e| io::Error::new(e.kind(), format!("descriptor {fd}: {e}: {allowed}")))?);
+            let place = file.stream_position().ok();
+            let flags = OFlag::from_bits_retain(fcntl(file.as_raw_fd(), FcntlArg::F_GETFL)?);
             let writable = flags & OFlag::O_ACCMODE != OFlag::O_RDONLY;
             if found.is_file() && found.nlink() == 0 && writable {
                 self.files.push(Content::take(file.try_clone()?)?);
@@ -313,6 +316,13 @@ impl Kept {
         self.memory = Some((memory, regions));
         Ok(())
     }
+}
+
+/// That descriptor only names a place (O_PATH).
+fn is_path(pid: Pid, fd: i32) -> bool {
+    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = info.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_PATH != 0)
 }
 
 /// Memory of which executions would see what others have written, and which no file with a name is behind. Not vsrun's own.
