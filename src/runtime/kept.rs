@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::unistd::Pid;
+use vsrun_model::arena::{FIRST_FD, LAST_FD};
 
 use super::checkpoint::descriptor_of;
 use super::memory::ProcessMemory;
@@ -283,8 +284,8 @@ impl Kept {
             if root.own.contains(&(found.dev(), found.ino())) || fd <= 2 {
                 continue;
             }
-            // It has neither place nor flags. (vsrun's own directory is one.)
-            if is_path(root.pid, fd) {
+            // Those are vsrun's. What only names a place has neither place nor flags.
+            if (FIRST_FD..LAST_FD).contains(&fd) || is_path(root.pid, fd) {
                 continue;
             }
             let allowed = "the system does not let vsrun share it; in a container: --security-opt seccomp=unconfined";
