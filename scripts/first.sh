@@ -36,7 +36,7 @@ for program in "${programs[@]}"; do
     gcc -O1 -g -pthread -o "$work/$program" "$here/scripts/first/$program.c"
 done
 [ $short = 1 ] && : "${SEEDS:=3}" "${TIME:=90}" "${SEARCHES:=default}"
-export SEEDS=${SEEDS:-20} TIME=${TIME:-20} SEARCHES=${SEARCHES:-default random walk pct pos surw rff} SHORT=$short
+export SEEDS=${SEEDS:-20} TIME=${TIME:-20} SEARCHES=${SEARCHES:-default random walk pct pos surw rff predict} SHORT=$short
 python3 - "$vsrun" "$work" "$out" "${programs[@]}" <<'PY'
 import json, os, statistics, subprocess, sys, time
 

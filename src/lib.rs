@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod explore;
 pub mod finding;
 pub mod gdb;
+pub mod held;
 pub mod incomplete;
 pub mod objects;
 pub mod race;

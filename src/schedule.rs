@@ -16,6 +16,9 @@ pub struct Schedule {
     pub ticket: u64,
     /// The choices to make first.
     pub prefix: Vec<Choice>,
+    /// Choices that are made next, as far as that is possible: where a thread waits those of others come first, and what it does not come to is
+    /// left out.
+    pub guide: Vec<Choice>,
     /// (thread, alternative) pairs that are asleep in the state the prefix leads to.
     pub sleep: Vec<(Tid, u32)>,
     /// What comes after the prefix.

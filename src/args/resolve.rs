@@ -304,6 +304,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Pos => Ok(SearchKind::Pos),
         SearchName::Surw => Ok(SearchKind::Surw),
         SearchName::Rff => Ok(SearchKind::Rff),
+        SearchName::Predict => Ok(SearchKind::Predict),
         SearchName::Pct => Ok(SearchKind::Pct),
     }
 }

@@ -37,6 +37,8 @@ pub enum SearchKind {
     Surw,
     /// Random executions that are varied by which operation found what which other one had left.
     Rff,
+    /// What executions allow that they did not show (`--search predict`).
+    Predict,
     /// One execution with the default policy (`--once`).
     Once,
     /// Random priorities with a few changes (`--search pct`).
@@ -64,6 +66,7 @@ impl SearchKind {
             SearchKind::Pos => "pos",
             SearchKind::Surw => "surw",
             SearchKind::Rff => "rff",
+            SearchKind::Predict => "predict",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
             SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
@@ -73,8 +76,8 @@ impl SearchKind {
 
     /// Whether it samples executions by lot, without an end of its own.
     pub fn draws_lots(self) -> bool {
-        use SearchKind::{Pct, Pos, Random, Rff, Surw, Walk};
-        matches!(self, Random | Walk | Pos | Surw | Rff | Pct)
+        use SearchKind::{Pct, Pos, Predict, Random, Rff, Surw, Walk};
+        matches!(self, Random | Walk | Pos | Surw | Rff | Predict | Pct)
     }
 
     /// Whether it leaves orders out by what depends on what, which is not proven for all that programs do.
@@ -85,7 +88,7 @@ impl SearchKind {
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
             SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Surw => false,
-            SearchKind::Rff | SearchKind::Pct | SearchKind::Once => false,
+            SearchKind::Rff | SearchKind::Predict | SearchKind::Pct | SearchKind::Once => false,
         }
     }
 }
@@ -105,6 +108,7 @@ pub enum SearchName {
     Pos,
     Surw,
     Rff,
+    Predict,
     Pct,
     Sss,
     IfSss,

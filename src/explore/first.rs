@@ -2,7 +2,8 @@
 //! program whose executions are long, or have no end, it does not come near the first choices for a long time; what a lot finds in its first draws it may
 //! find in a day.
 //!
-//! Which lots: in turn a random walk, partial order sampling, a selectively uniform walk, samples guided by what was read from whom, priorities. What they
+//! Which lots: in turn a random walk, partial order sampling, a selectively uniform walk, samples guided by what was read from whom, priorities. Between
+//! them what executions of the search allow that they did not show: circles of locks at once, operations in the other order as every third one. What they
 //! find is a bug like any other. They are no part of the search: its counts, its outcomes and whether it is complete do not depend on them.
 //!
 //! NOTE [Measure]. How much is drawn goes by the work that was done, not by the clock, so that a run can be repeated. Small searches come to their end
@@ -11,7 +12,7 @@
 
 use crate::config::Config;
 use crate::schedule::Schedule;
-use crate::search::{Pct, Random, Rff, Search, Surw};
+use crate::search::{Pct, Predict, Random, Rff, Search, Surw};
 use crate::trace::Trace;
 
 /// What an execution costs beside its transitions, in transitions.
@@ -29,9 +30,18 @@ const CUT: u64 = 64;
 /// Changes of priority, and one more, of [`Pct`].
 const DEPTH: u32 = 3;
 
+/// What the search allows is looked at after so many of its executions.
+const LOOKS: [u64; 6] = [1, 2, 8, 32, 128, 512];
+/// Of what else is to be drawn each such one is an operation in the other order.
+const TURNED: u64 = 3;
+
 /// What is drawn by lot.
 pub(super) struct First {
     lots: [Box<dyn Search>; 5],
+    /// What executions allow that they did not show.
+    predict: Predict,
+    /// Executions that the search has had.
+    searched: u64,
     /// Which of them come one after the other.
     turn: usize,
     /// Work of the search, and of what was drawn.
@@ -51,6 +61,9 @@ const TURNS: [usize; 6] = [0, 3, 1, 2, 3, 4];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lot(usize);
 
+/// By prediction.
+const PREDICTED: Lot = Lot(usize::MAX);
+
 impl First {
     /// What is drawn with these options; `None`: nothing.
     pub fn new(config: &Config) -> Option<First> {
@@ -66,6 +79,8 @@ impl First {
                 Box::new(Rff::new(seed)),
                 Box::new(Pct::new(seed, DEPTH, Pct::FAIR)),
             ],
+            predict: Predict::new(seed),
+            searched: 0,
             turn: 0,
             spent: (0, 0),
             drawn: 0,
@@ -85,16 +100,30 @@ impl First {
         self.spent.0 += AT_FIRST;
     }
 
-    /// The search has had an execution of so many transitions.
-    pub fn searched(&mut self, transitions: u64) {
-        self.spent.0 += EXECUTION + transitions;
+    /// The search has had an execution.
+    pub fn searched(&mut self, trace: &Trace) {
+        self.spent.0 += EXECUTION + trace.steps.len() as u64 + trace.unrecorded;
+        self.searched += 1;
+        if LOOKS.contains(&self.searched) {
+            self.predict.learn(trace);
+        }
+    }
+
+    /// The beginning of a long first execution is known.
+    pub fn began(&mut self, trace: &Trace) {
+        self.predict.learn(trace);
     }
 
     /// The next schedule, and whose it is.
     pub fn draw(&mut self) -> Option<(Lot, Schedule)> {
-        let lot = Lot(TURNS[self.turn % TURNS.len()]);
-        self.turn += 1;
-        let schedule = self.lots[lot.0].next()?;
+        let turned = self.predict.predicts() && self.drawn.is_multiple_of(TURNED);
+        let (lot, schedule) = if self.predict.deadlocks() > 0 || turned {
+            (PREDICTED, self.predict.next()?)
+        } else {
+            let lot = Lot(TURNS[self.turn % TURNS.len()]);
+            self.turn += 1;
+            (lot, self.lots[lot.0].next()?)
+        };
         self.drawn += 1;
         // With several workers these are under way at the same time.
         self.spent.1 += EXECUTION;
@@ -103,7 +132,10 @@ impl First {
 
     /// What became of one; `cut`: it was at `most` transitions.
     pub fn done(&mut self, lot: Lot, ticket: u64, trace: &Trace, cut: bool) {
-        self.lots[lot.0].done(ticket, trace);
+        match lot {
+            PREDICTED => self.predict.done(ticket, trace),
+            Lot(n) => self.lots[n].done(ticket, trace),
+        }
         self.spent.1 += trace.steps.len() as u64 + trace.unrecorded;
         self.cut = if cut { self.cut + 1 } else { 0 };
         if self.cut >= CUT {
@@ -130,7 +162,7 @@ mod tests {
     fn a_small_search_draws_nothing() {
         let mut first = First::of(0);
         for _ in 0..100 {
-            first.searched(40);
+            first.searched(&ran(End::FINISHED, 40));
             assert!(!first.is_due());
         }
     }
@@ -145,7 +177,7 @@ mod tests {
                 first.done(lot, schedule.ticket, &ran(End::FINISHED, 30), false);
                 drawn += 1;
             } else {
-                first.searched(30);
+                first.searched(&ran(End::FINISHED, 30));
                 searched += 1;
             }
             assert!(drawn <= searched);

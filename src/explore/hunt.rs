@@ -20,8 +20,9 @@ use crate::search::Bound;
 const SHORTEST: Duration = Duration::from_millis(500);
 
 /// The searches, each with its part of the time that is left when it begins.
-const PLAN: [(SearchKind, f64); 5] = [
+const PLAN: [(SearchKind, f64); 6] = [
     (SearchKind::Optimal, 1.0 / 10.0),
+    (SearchKind::Predict, 1.0 / 4.0),
     (SearchKind::Random, 1.0 / 3.0),
     (SearchKind::Pct, 1.0 / 2.0),
     (SearchKind::Bounded(Bound::Preemptions(2)), 1.0 / 2.0),
@@ -90,9 +91,9 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
     Ok(hunt)
 }
 
-/// One search of the program. That a random search is slower where memory is watched matters most in the first one.
+/// One search of the program. That a search by lot is slower where memory is watched matters most in the first ones.
 fn phase(base: &Config, search: SearchKind, time: Duration, (race, unwatched): (Option<Race>, bool)) -> Config {
-    let plain = if unwatched || search == SearchKind::Random { Race::Off } else { Race::Explore };
+    let plain = if unwatched || matches!(search, SearchKind::Random | SearchKind::Predict) { Race::Off } else { Race::Explore };
     // Lots have their own part of the plan.
     let mut config = Config { search, draws: false, ..base.clone() };
     config.bounds.time = Some(time);

@@ -45,7 +45,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 21\n";
+const MAGIC: &[u8; 16] = b"vsrun search 22\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -108,6 +108,8 @@ pub(super) struct SavedBug {
 struct SavedSchedule {
     /// (thread, alternative, kind of operation)
     prefix: Vec<(u64, u32, u8)>,
+    /// The same, of what is followed behind it as far as it can be.
+    guide: Vec<(u64, u32, u8)>,
     policy: u32,
     seed: u64,
     pct: (u32, u32, u64),
@@ -196,6 +198,7 @@ impl SavedSchedule {
     fn new(schedule: &Schedule) -> SavedSchedule {
         SavedSchedule {
             prefix: schedule.prefix.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
+            guide: schedule.guide.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
             policy: schedule.policy.0,
             seed: schedule.seed,
             pct: (schedule.pct_depth, schedule.pct_length, schedule.pct_fair),
@@ -209,6 +212,7 @@ impl SavedSchedule {
         let choice = |&(uid, value, kind): &(u64, u32, u8)| Choice::new(Uid(uid), value, Kind(kind));
         Schedule {
             prefix: self.prefix.iter().map(choice).collect(),
+            guide: self.guide.iter().map(choice).collect(),
             policy: Policy(self.policy),
             seed: self.seed,
             pct_depth: self.pct.0,

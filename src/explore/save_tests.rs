@@ -38,6 +38,7 @@ fn saved() -> Saved {
         transitions: 2,
         schedule: SavedSchedule {
             prefix: vec![(1, 0, 16), (u64::MAX, 1, 3)],
+            guide: vec![(2, 1, 17)],
             policy: 0,
             seed: u64::MAX - 1,
             pct: (3, 4, 5),

@@ -188,7 +188,6 @@ impl State {
 
     /// Takes account of the work of an execution that is over, whosever it is; `new`: more of it turned out to be an object.
     pub fn note_part(&mut self, task: &Task, trace: &Trace, new: bool) {
-        let transitions = trace.steps.len() as u64 + trace.unrecorded;
         let Some(first) = &mut self.first else { return };
         let cut = task.was_cut(trace);
         match task.of {
@@ -198,12 +197,13 @@ impl State {
                 if !new {
                     self.unseen = false;
                     first.is_long();
+                    first.began(trace);
                 }
                 self.put_off = Some(Schedule { most: None, ..task.schedule.clone() });
             }
             Part::Beginning | Part::Search => {
                 self.unseen &= new;
-                first.searched(transitions);
+                first.searched(trace);
             }
         }
     }

@@ -12,7 +12,7 @@ use vsrun_model::depend::CANCELLED;
 use vsrun_model::kind::{Lock, Role};
 use vsrun_model::{Act, Key, ObjId, Uid};
 
-use super::held::{Held, Hold};
+use crate::held::{Held, Hold};
 use crate::trace::Trace;
 
 /// Most pairs of locks that are kept.

@@ -26,7 +26,7 @@ use vsrun_model::{Kind, ObjId, Tid, NONE};
 
 use super::access::{Access, Note};
 use super::conflict::{is_atomic, of_pending, Conflict, Flaw};
-use super::held::Held;
+use crate::held::Held;
 use super::words::Touch;
 use crate::touched::{bytes_of, WORD};
 use crate::trace::Trace;

@@ -24,6 +24,7 @@ mod pct;
 mod persistent;
 mod phase;
 mod pieces;
+mod predict;
 mod protected;
 mod races;
 mod random;
@@ -49,6 +50,7 @@ pub use if_sss::IfSss;
 pub use naive::Naive;
 pub use pct::Pct;
 pub use pieces::Split;
+pub use predict::Predict;
 pub use random::Random;
 pub use rff::Rff;
 pub use sss::Sss;
@@ -74,6 +76,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "pos" => Some(Box::new(Random::pos(seed))),
         "surw" => Some(Box::new(Surw::new(seed))),
         "rff" => Some(Box::new(Rff::new(seed))),
+        "predict" => Some(Box::new(Predict::new(seed))),
         "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,
     }

@@ -11,6 +11,7 @@ mod model;
 mod optimal;
 mod oracle;
 mod pieces;
+mod predict;
 mod race;
 mod sharing;
 mod shrink;

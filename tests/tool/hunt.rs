@@ -103,7 +103,7 @@ fn without_the_bug_nothing_is_found_and_not_more_is_claimed_than_was_explored() 
     let names = searches.iter().map(|search| &search["search"]).chain(report["not_run"].as_array().expect("names"));
     let mut names: Vec<_> = names.filter_map(Value::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["optimal", "optimal", "pct", "preemptions=2", "random"]);
+    assert_eq!(names, ["optimal", "optimal", "pct", "predict", "preemptions=2", "random"]);
     assert!(searches.iter().any(|search| search["reached_end"].as_u64() > Some(0)), "{report}");
 }
 

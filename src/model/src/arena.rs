@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
 //! | `control` | as its fields say | both |
-//! | `plan`, `prefix`, `expected`, `aims`, `sleep` | vsrun, before an execution starts (`sleep`, `aims` and what is left of `expected` then by the scheduler step) | the scheduler step, what `aims` has met vsrun |
+//! | `plan`, `prefix`, `expected`, `aims`, `sleep` | vsrun, before an execution starts (`sleep`, `aims`, what is left of `expected` and of the guide in `prefix` then by the scheduler step) | the scheduler step, what `aims` has met vsrun |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted`, `late` | the holder of the turn | anyone who knows that the world stands still |
 
@@ -22,7 +22,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 62;
+pub const VERSION: u32 = 63;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -183,6 +183,8 @@ pub struct Plan {
     pub policy: Policy,
     /// Choices in `Arena::prefix`.
     pub prefix_len: u32,
+    /// Choices behind them there that are made as far as that is possible, before the policy decides.
+    pub guide_len: u32,
     /// Seed of the policies that draw lots.
     pub seed: u64,
     /// Depth d of the bugs that [`Policy::PCT`] looks for.
@@ -442,6 +444,8 @@ pub struct Arena {
     pub random: u64,
     /// Transitions taken since [`Arena::prepare`].
     pub taken: u64,
+    /// The first choices of the guide, so many, have been made or given up.
+    pub guided: u32,
     /// Steps that were taken but not recorded, by wish or because `steps` was full.
     pub unrecorded: u64,
     /// A hash of all steps, recorded or not: thread, operation and alternative.
@@ -478,7 +482,7 @@ pub struct Arena {
     pub noted: Table<Noted, MAX_NOTED>,
     /// Libraries that came after the patches in this execution, each once.
     pub late: Table<LateFile, MAX_LATE>,
-    /// The prefix of the schedule.
+    /// The prefix of the schedule, and the guide behind it.
     pub prefix: [Choice; MAX_PREFIX],
     /// The trace.
     pub steps: Table<Step, MAX_STEPS>,
@@ -561,6 +565,8 @@ impl Arena {
         for &entry in sleep {
             self.sleep.push(entry);
         }
+        self.plan.guide_len = 0;
+        self.guided = 0;
         self.expected.clear();
         if plan.policy.aims() {
             self.aims.begin();
@@ -597,6 +603,14 @@ impl Arena {
         for &entry in transitions.iter().take(MAX_EXPECTED) {
             self.expected.push(entry);
         }
+    }
+
+    /// Says which choices are to be made as far as that is possible, behind the prefix, after [`Arena::prepare`]. What does not fit is left out.
+    pub fn guide(&mut self, choices: &[Choice]) {
+        let at = self.plan.prefix_len as usize;
+        let n = choices.len().min(MAX_PREFIX - at);
+        self.prefix[at..at + n].copy_from_slice(&choices[..n]);
+        self.plan.guide_len = n as u32;
     }
 
     /// Says what the policy aims at, after [`Arena::prepare`]: the names of the objects of interest, ascending, and wishes. What does not fit is

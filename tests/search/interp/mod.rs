@@ -103,6 +103,7 @@ impl Machine {
         plan.late_wake = schedule.late_wake;
         plan.unshared = unshared;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
+        arena.guide(&schedule.guide);
         arena.expect(&schedule.expected);
         arena.aim(&schedule.interest, &schedule.wishes);
         let mut run = Run::new(program, arena, watched);

@@ -5,6 +5,7 @@ pub mod closing;
 pub mod descriptor;
 mod draw;
 pub mod file;
+mod guide;
 mod machine;
 mod order;
 mod owned;

@@ -1,4 +1,4 @@
-//! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
+//! The scheduler step: which thread moves next. First the prefix of the schedule, then its guide, as far as it can be followed, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
 use crate::base::watch::Record;
@@ -48,8 +48,11 @@ impl Arena {
         if self.world.livelock > 0 && self.livelocked() {
             return Decision::Ended;
         }
-        let chosen =
-            if self.taken < self.plan.prefix_len as u64 { self.next_of_prefix() } else { self.next_by_policy() };
+        let chosen = if self.taken < self.plan.prefix_len as u64 {
+            self.next_of_prefix()
+        } else {
+            self.next_of_guide().or_else(|| self.next_by_policy())
+        };
         let Some((t, value)) = chosen else { return Decision::Ended };
         self.record(t, value);
         if self.taken >= self.plan.prefix_len as u64 {

@@ -1,0 +1,409 @@
+//! What one execution allows that it did not show: which of its steps must have come before which, and which may be left out.
+//!
+//! A *reordering* takes a beginning of each thread's steps, closed under what a step needs: the steps before it of its thread, the creation of its
+//! thread, all that it depends on (in the order in which it was), but for critical sections, of which only those are needed that were begun:
+//! where two for one lock are among them, the earlier one is over. Then they can be run in the order in which they were, so critical sections
+//! for one lock keep their order (*sync-preserving*: Tunc, Mathur, Pavlogiannis, Viswanathan, Sound Dynamic Deadlock Prediction in Linear Time,
+//! PLDI 2023, Sections 3 and 4). There reads keep their writers; here all that depends keeps its order, which allows less.
+
+use std::collections::BTreeMap;
+
+use vsrun_model::depend::{dependent_by_effects, needs, reaches_everything};
+use vsrun_model::kind::{Lock, Role};
+use vsrun_model::{dependent_after, may_be_coenabled, Act, Effects, ObjId, Tid, Uid};
+
+use crate::held::{Held, Hold};
+use crate::search::clock::{add, contains, join, Clock};
+use crate::search::index::{Index, Sought};
+use crate::trace::Trace;
+
+/// Steps of an execution that are looked at, and those times its threads.
+const MOST_STEPS: usize = 20_000;
+const MOST_CELLS: usize = 1 << 22;
+/// Earlier steps that are looked at for one step.
+const MOST_CANDIDATES: usize = 256;
+/// Threads in a circle.
+const MOST_IN_CIRCLE: usize = 4;
+/// Circles of one execution.
+const MOST_CIRCLES: usize = 1 << 10;
+/// Steps of the search for them.
+const MOST_EXTENSIONS: usize = 1 << 16;
+
+/// Who created a thread: the creator, after so many of its steps.
+pub(super) type Origins = BTreeMap<Uid, (Uid, u32)>;
+
+/// A critical section.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    from: usize,
+    to: Option<usize>,
+    shared: bool,
+    /// The last one of its thread for this lock up to here that is not shared: where it begins, and one more; 0: there is none.
+    alone: usize,
+}
+
+/// A lock: by thread its sections, in order.
+type Sections = BTreeMap<Tid, Vec<Section>>;
+
+/// A thread waits for a lock while it holds others.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Request {
+    pub thread: Tid,
+    pub wants: Hold,
+    pub holds: Vec<Hold>,
+}
+
+/// Steps that depend on each other, the earlier first, in a reordering that has neither.
+pub(super) type Pair = (usize, usize);
+
+/// An execution, looked at.
+pub(super) struct Run<'a> {
+    trace: &'a Trace,
+    /// Steps that are looked at.
+    len: usize,
+    /// By step: what must have come before it, and itself.
+    clocks: Vec<Clock>,
+    /// By step: what its thread must have before it.
+    before: Vec<Clock>,
+    locks: BTreeMap<ObjId, Sections>,
+    /// Each with the steps that make it.
+    requests: BTreeMap<Request, Vec<usize>>,
+    /// Steps that followed each other at once.
+    pairs: Vec<Pair>,
+}
+
+/// The lock that a step takes or gives back, and whether it does nothing else.
+type OfLock = Option<(ObjId, bool)>;
+
+impl<'a> Run<'a> {
+    /// Looks at an execution whose steps and threads are known. `origins`: what is known of threads from others, and from this one.
+    pub fn of(trace: &'a Trace, origins: &mut Origins) -> Run<'a> {
+        let threads = trace.threads.len().max(1);
+        let len = trace.steps.len().min(MOST_STEPS).min(MOST_CELLS / threads);
+        let mut run = Run {
+            trace,
+            len,
+            clocks: Vec::with_capacity(len),
+            before: Vec::with_capacity(len),
+            locks: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            pairs: Vec::new(),
+        };
+        let of_locks = run.note_sections();
+        run.note_clocks(&of_locks, &run.creations(origins));
+        run.note_turns();
+        run
+    }
+
+    /// The choices that were made, as far as they were looked at.
+    pub fn steps(&self) -> &'a [vsrun_model::arena::Step] {
+        &self.trace.steps[..self.len]
+    }
+
+    /// By thread: the step that made it, and one more; 0: nobody. What no execution has shown is taken for the last step of its creator's, or
+    /// of anybody's, before its first one.
+    fn creations(&self, origins: &mut Origins) -> Vec<usize> {
+        let (steps, threads) = (self.steps(), &self.trace.threads);
+        let mut counts = vec![0u32; threads.len()];
+        let mut of_thread: Vec<Vec<usize>> = vec![Vec::new(); threads.len()];
+        let mut known = vec![None; threads.len()];
+        let mut was_seen = false;
+        for (n, step) in steps.iter().enumerate() {
+            let seen = &self.trace.seen[n];
+            for s in seen {
+                let slot = known.get_mut(s.act.tid as usize).filter(|slot| slot.is_none());
+                let Some(slot) = slot else { continue };
+                let creator = n.checked_sub(1).filter(|_| was_seen).map(|k| steps[k].act.tid as usize);
+                *slot = Some(if creator.is_some() { n } else { 0 });
+                if let (Some(c), Some(&uid)) = (creator, threads.get(s.act.tid as usize)) {
+                    origins.insert(uid, (threads[c], counts[c]));
+                }
+            }
+            was_seen |= !seen.is_empty() || n == 0;
+            let t = step.act.tid as usize;
+            if let (Some(count), Some(list)) = (counts.get_mut(t), of_thread.get_mut(t)) {
+                *count += 1;
+                list.push(n);
+            }
+        }
+        let told = |t: usize| {
+            let (creator, count) = origins.get(&threads[t])?;
+            let c = threads.iter().position(|uid| uid == creator)?;
+            Some(match count {
+                0 => 0,
+                _ => of_thread[c].get(*count as usize - 1).map_or(0, |n| n + 1),
+            })
+        };
+        let first = |t: usize| of_thread[t].first().copied().unwrap_or(0);
+        // In a prefix that was not recorded all that is pending behind it seems to be new there.
+        let shown = |t: usize| known[t].filter(|&n| n <= first(t) && (n > 0 || t == 0) && self.is_shown(n));
+        (0..threads.len()).map(|t| shown(t).or_else(|| told(t)).unwrap_or(if t == 0 { 0 } else { first(t) })).collect()
+    }
+
+    /// The states before step `n`, and before the one before, are recorded.
+    fn is_shown(&self, n: usize) -> bool {
+        n == 0 || n < self.len && !self.trace.seen[n - 1].is_empty()
+    }
+
+    /// Notes sections and requests; what each step does to locks.
+    fn note_sections(&mut self) -> Vec<OfLock> {
+        let trace = self.trace;
+        let mut held = Held::default();
+        let mut of_locks = Vec::with_capacity(self.len);
+        for (n, step) in self.steps().iter().enumerate() {
+            let (act, t) = (&step.act, step.act.tid);
+            let before = held.of(t);
+            held.step(trace, n);
+            let after = held.of(t);
+            let mut of_lock = None;
+            for hold in before.iter().filter(|h| !after.contains(h)) {
+                of_lock = Some(hold.lock);
+                let sections = self.locks.entry(hold.lock).or_default().entry(t).or_default();
+                if let Some(last) = sections.last_mut().filter(|s| s.to.is_none()) {
+                    last.to = Some(n);
+                }
+            }
+            for &hold in after.iter().filter(|h| !before.contains(h)) {
+                of_lock = Some(hold.lock);
+                let sections = self.locks.entry(hold.lock).or_default().entry(t).or_default();
+                let alone = if hold.shared { sections.last().map_or(0, |s| s.alone) } else { n + 1 };
+                sections.push(Section { from: n, to: None, shared: hold.shared, alone });
+                let held_before = before.iter().any(|h| h.lock == hold.lock);
+                if waits_for_good(act) && !before.is_empty() && !held_before {
+                    let request = Request { thread: t, wants: hold, holds: before.clone() };
+                    self.requests.entry(request).or_default().push(n);
+                }
+            }
+            let pure = matches!(act.op.kind.row().role, Role::Acquires(_) | Role::Releases(_));
+            of_locks.push(of_lock.map(|lock| (lock, pure)));
+        }
+        of_locks
+    }
+
+    fn note_clocks(&mut self, of_locks: &[OfLock], creations: &[usize]) {
+        let steps = self.steps();
+        // Steps that only take and give back locks are kept apart: those of one lock are many and do not count for each other.
+        let (mut rest, mut only_locks) = (Index::default(), Index::default());
+        let mut last: Vec<Option<usize>> = vec![None; self.trace.threads.len()];
+        for (n, step) in steps.iter().enumerate() {
+            let (act, did, t) = (&step.act, step.did, step.act.tid);
+            let mut clock = match last.get(t as usize).copied().flatten() {
+                Some(k) => self.clocks[k].clone(),
+                None => {
+                    let made = creations.get(t as usize).copied().unwrap_or(0);
+                    // That it was created by a step of its own cannot be.
+                    made.checked_sub(1).filter(|&k| k < n).map_or(Clock::new(), |k| self.clocks[k].clone())
+                }
+            };
+            self.before.push(clock.clone());
+            let mut sought = Sought::default();
+            sought.add(act, did);
+            let mut look = |index: &Index, pairs: &mut Vec<Pair>, clocks: &[Clock]| {
+                let mut candidates = index.candidates(n, &sought);
+                for _ in 0..MOST_CANDIDATES {
+                    let Some(k) = candidates.next(&clock) else { return };
+                    let (earlier, its) = (&steps[k].act, steps[k].did);
+                    if !is_needed((earlier, its, of_locks[k]), (act, did, of_locks[n])) {
+                        continue;
+                    }
+                    if may_be_coenabled(earlier, act) && !needs(earlier, act) && earlier.tid != t {
+                        pairs.push((k, n));
+                    }
+                    join(&mut clock, &clocks[k]);
+                }
+            };
+            look(&rest, &mut self.pairs, &self.clocks);
+            if of_locks[n].is_none() || reaches_everything(act) {
+                look(&only_locks, &mut self.pairs, &self.clocks);
+            }
+            add(&mut clock, t, n);
+            self.clocks.push(clock);
+            if let Some(last) = last.get_mut(t as usize) {
+                *last = Some(n);
+            }
+            let plain = matches!(of_locks[n], Some((_, true))) && did == Effects::NONE && !reaches_everything(act);
+            if plain { &mut only_locks } else { &mut rest }.add(n, act, did);
+        }
+    }
+
+    /// Critical sections for one lock that came one behind the other could be the other way round.
+    fn note_turns(&mut self) {
+        for sections in self.locks.values().filter(|by| by.len() > 1) {
+            let mut all: Vec<(usize, Tid, bool)> =
+                sections.iter().flat_map(|(&t, list)| list.iter().map(move |s| (s.from, t, s.shared))).collect();
+            all.sort_unstable();
+            // The last section of each kind that another thread's may be turned with.
+            let mut before: Vec<(usize, Tid, bool)> = Vec::new();
+            for (n, t, shared) in all {
+                let turned = before.iter().rev().find(|b| b.1 != t && !(b.2 && shared));
+                self.pairs.extend(turned.map(|b| (b.0, n)));
+                before.retain(|b| b.1 != t);
+                before.push((n, t, shared));
+            }
+        }
+    }
+
+    /// What the steps before step `n` of its thread need.
+    pub fn before(&self, n: usize) -> &Clock {
+        &self.before[n]
+    }
+
+    /// Closes a set of steps. False: critical sections would have to be over that never were.
+    pub fn close(&self, set: &mut Clock) -> bool {
+        loop {
+            let mut changed = false;
+            for sections in self.locks.values().filter(|by| by.len() > 1) {
+                // By thread the last section that was begun.
+                let begun: Vec<&Section> = sections.iter().filter_map(|(&t, list)| last_in(set, t, list)).collect();
+                let any = begun.iter().map(|s| s.from + 1).max().unwrap_or(0);
+                let alone = begun.iter().map(|s| s.alone).max().unwrap_or(0);
+                for section in begun {
+                    let met = if section.shared { alone } else { any };
+                    if met <= section.from + 1 {
+                        continue;
+                    }
+                    let Some(to) = section.to else { return false };
+                    let t = self.trace.steps[to].act.tid;
+                    if !contains(set, t, to) {
+                        join(set, &self.clocks[to]);
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return true;
+            }
+        }
+    }
+
+    /// Whether step `n` is in a set.
+    pub fn is_in(&self, set: &Clock, n: usize) -> bool {
+        contains(set, self.trace.steps[n].act.tid, n)
+    }
+
+    /// A reordering at whose end each of the requests of a circle is made: the first there is.
+    pub fn meet(&self, circle: &[&Request]) -> Option<Clock> {
+        let mut set = Clock::new();
+        let mut at = vec![0; circle.len()];
+        loop {
+            for (request, &at) in circle.iter().zip(&at) {
+                join(&mut set, self.before(*self.requests[*request].get(at)?));
+            }
+            if !self.close(&mut set) {
+                return None;
+            }
+            let mut moved = false;
+            for (request, at) in circle.iter().zip(&mut at) {
+                let steps = &self.requests[*request];
+                while self.is_in(&set, *steps.get(*at)?) {
+                    *at += 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return Some(set);
+            }
+        }
+    }
+
+    /// Circles of requests: each wants what the next one holds, no lock keeps two of them apart.
+    pub fn circles(&self) -> Vec<Vec<&Request>> {
+        let all: Vec<&Request> = self.requests.keys().collect();
+        let mut by_wanted: BTreeMap<ObjId, Vec<usize>> = BTreeMap::new();
+        // Who holds a lock while it waits.
+        for (n, request) in all.iter().enumerate() {
+            request.holds.iter().for_each(|hold| by_wanted.entry(hold.lock).or_default().push(n));
+        }
+        let (mut found, mut extensions) = (Vec::new(), 0);
+        for n in 0..all.len() {
+            let mut path = vec![n];
+            extend(&all, &by_wanted, &mut path, &mut found, &mut extensions);
+        }
+        found
+    }
+
+    /// Pairs of steps that followed each other, of which the later could come first.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// A reordering in which neither of two steps has been made and the later one is next, if possible both.
+    pub fn turned(&self, (earlier, later): Pair) -> Option<Clock> {
+        let mut both = self.before(later).clone();
+        join(&mut both, self.before(earlier));
+        let free = |set: &Clock| !self.is_in(set, earlier) && !self.is_in(set, later);
+        if free(&both) && self.close(&mut both) && free(&both) {
+            return Some(both);
+        }
+        let mut one = self.before(later).clone();
+        (self.close(&mut one) && free(&one)).then_some(one)
+    }
+}
+
+/// The last of the sections of thread `t` that was begun in a set.
+fn last_in<'s>(set: &Clock, t: Tid, sections: &'s [Section]) -> Option<&'s Section> {
+    let made = set.get(t as usize).copied().unwrap_or(0) as usize;
+    sections[..sections.partition_point(|s| s.from < made)].last()
+}
+
+/// It waits until it gets the lock: it does not only try, nor for some time.
+fn waits_for_good(act: &Act) -> bool {
+    use vsrun_model::op::{TIMED, TRY};
+    let waits = match act.op.kind.row().role {
+        Role::Acquires(lock) => !matches!(lock, Lock::Either),
+        Role::Reacquires => true,
+        _ => false,
+    };
+    waits && !act.op.has(TRY) && (!act.op.has(TIMED) || matches!(act.op.kind.row().role, Role::Reacquires))
+}
+
+/// Whether the later of two steps needs the earlier one: they depend on each other, and not by a lock that both take or give back.
+fn is_needed(a: (&Act, Effects, OfLock), b: (&Act, Effects, OfLock)) -> bool {
+    if let (Some((lock, pure)), Some((other, also))) = (a.2, b.2) {
+        if lock == other && (pure || also) {
+            let wide = reaches_everything(a.0) || reaches_everything(b.0);
+            return wide || dependent_by_effects(a.0, a.1, b.0, b.1) || dependent_by_effects(b.0, b.1, a.0, a.1);
+        }
+    }
+    dependent_after(a.0, a.1, b.0, b.1, false)
+}
+
+fn conflict(a: &Hold, b: &Hold) -> bool {
+    a.lock == b.lock && !(a.shared && b.shared)
+}
+
+/// Extends a chain of requests, of which the first has the thread of the least number.
+fn extend<'r>(
+    all: &[&'r Request],
+    holders: &BTreeMap<ObjId, Vec<usize>>,
+    path: &mut Vec<usize>,
+    found: &mut Vec<Vec<&'r Request>>,
+    extensions: &mut usize,
+) {
+    let (first, last) = (all[path[0]], all[path[path.len() - 1]]);
+    if path.len() > 1 && first.holds.iter().any(|hold| conflict(hold, &last.wants)) {
+        found.push(path.iter().map(|&n| all[n]).collect());
+        return;
+    }
+    if path.len() == MOST_IN_CIRCLE {
+        return;
+    }
+    for &n in holders.get(&last.wants.lock).into_iter().flatten() {
+        *extensions += 1;
+        if found.len() >= MOST_CIRCLES || *extensions > MOST_EXTENSIONS {
+            return;
+        }
+        let next = all[n];
+        let waits = next.holds.iter().any(|hold| conflict(hold, &last.wants));
+        let apart = |&m: &usize| {
+            let other = all[m];
+            let common = next.holds.iter().any(|h| other.holds.iter().any(|g| conflict(h, g)));
+            next.thread != other.thread && !common
+        };
+        if waits && next.thread > first.thread && path.iter().all(apart) {
+            path.push(n);
+            extend(all, holders, path, found, extensions);
+            path.pop();
+        }
+    }
+}
