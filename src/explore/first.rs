@@ -7,7 +7,7 @@
 //! find is a bug like any other. They are no part of the search: its counts, its outcomes and whether it is complete do not depend on them.
 //!
 //! NOTE [Measure]. How much is drawn goes by the work that was done, not by the clock, so that a run can be repeated. Small searches come to their end
-//! without any. Otherwise what was drawn has cost no more than the search has so far, and there is an end to it. Where the first execution is long there is
+//! without any (but for predictions, where executions are not). Otherwise what was drawn has cost no more than the search has so far, and there is an end to it. Where the first execution is long there is
 //! work to begin with: no bug of it is known, and one execution of the search costs as much as hundreds of short ones.
 
 use crate::config::Config;
@@ -32,6 +32,8 @@ const DEPTH: u32 = 3;
 
 /// What the search allows is looked at after so many of its executions.
 const LOOKS: [u64; 6] = [1, 2, 8, 32, 128, 512];
+/// Of a search whose executions have so many transitions, that is done at once: by lot one hardly comes to an order that is far from those seen.
+const LARGE: u64 = 512;
 /// Of what else is to be drawn each such one is an operation in the other order.
 const TURNED: u64 = 3;
 
@@ -40,8 +42,9 @@ pub(super) struct First {
     lots: [Box<dyn Search>; 5],
     /// What executions allow that they did not show.
     predict: Predict,
-    /// Executions that the search has had.
+    /// Executions that the search has had, and the transitions of the longest.
     searched: u64,
+    longest: u64,
     /// Which of them come one after the other.
     turn: usize,
     /// Work of the search, and of what was drawn.
@@ -81,6 +84,7 @@ impl First {
             ],
             predict: Predict::new(seed),
             searched: 0,
+            longest: 0,
             turn: 0,
             spent: (0, 0),
             drawn: 0,
@@ -92,7 +96,8 @@ impl First {
     /// One is to be drawn now.
     pub fn is_due(&self) -> bool {
         let (search, drawn) = self.spent;
-        search >= BEFORE && drawn < search && drawn < IN_ALL.0 && self.drawn < IN_ALL.1
+        let begun = search >= BEFORE || self.longest >= LARGE && self.predict.predicts();
+        begun && drawn < search && drawn < IN_ALL.0 && self.drawn < IN_ALL.1
     }
 
     /// The first execution is long.
@@ -102,8 +107,9 @@ impl First {
 
     /// The search has had an execution.
     pub fn searched(&mut self, trace: &Trace) {
-        self.spent.0 += EXECUTION + trace.steps.len() as u64 + trace.unrecorded;
-        self.searched += 1;
+        let transitions = trace.steps.len() as u64 + trace.unrecorded;
+        self.spent.0 += EXECUTION + transitions;
+        (self.searched, self.longest) = (self.searched + 1, self.longest.max(transitions));
         if LOOKS.contains(&self.searched) {
             self.predict.learn(trace);
         }
@@ -116,7 +122,7 @@ impl First {
 
     /// The next schedule, and whose it is.
     pub fn draw(&mut self) -> Option<(Lot, Schedule)> {
-        let turned = self.predict.predicts() && self.drawn.is_multiple_of(TURNED);
+        let turned = self.predict.predicts() && (self.drawn.is_multiple_of(TURNED) || self.spent.0 < BEFORE);
         let (lot, schedule) = if self.predict.deadlocks() > 0 || turned {
             (PREDICTED, self.predict.next()?)
         } else {

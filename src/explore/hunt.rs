@@ -93,7 +93,8 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
 
 /// One search of the program. That a search by lot is slower where memory is watched matters most in the first ones.
 fn phase(base: &Config, search: SearchKind, time: Duration, (race, unwatched): (Option<Race>, bool)) -> Config {
-    let plain = if unwatched || matches!(search, SearchKind::Random | SearchKind::Predict) { Race::Off } else { Race::Explore };
+    let plain =
+        if unwatched || matches!(search, SearchKind::Random | SearchKind::Predict) { Race::Off } else { Race::Explore };
     // Lots have their own part of the plan.
     let mut config = Config { search, draws: false, ..base.clone() };
     config.bounds.time = Some(time);

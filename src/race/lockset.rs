@@ -26,8 +26,8 @@ use vsrun_model::{Kind, ObjId, Tid, NONE};
 
 use super::access::{Access, Note};
 use super::conflict::{is_atomic, of_pending, Conflict, Flaw};
-use crate::held::Held;
 use super::words::Touch;
+use crate::held::Held;
 use crate::touched::{bytes_of, WORD};
 use crate::trace::Trace;
 

@@ -27,12 +27,12 @@ mod sections;
 mod tso;
 mod words;
 
+pub use crate::held::{Held, Hold};
 pub use access::{Access, Claim, Note};
 pub use by_step::by_step;
 pub use circles::{Edge, LockOrder};
 pub use conflict::{first_of, pending, Conflict, Flaw, Flaws};
 pub use direct::{arrows, Arrow, Tie};
-pub use crate::held::{Held, Hold};
 pub use lockset::violations;
 pub use order::Order;
 pub use owners::trespasses;

@@ -152,29 +152,27 @@ fn an_order_that_is_far_from_those_seen_is_found_soon() {
 
 #[test]
 fn the_steps_of_an_execution_as_a_guide_are_that_execution() {
-    MACHINE.with(|machine| {
-        let machine = &mut machine.borrow_mut();
-        for family in Family::ALL {
-            let cases = if cfg!(debug_assertions) { 30 } else { 200 };
-            let mut runner = runner(Config { cases, failure_persistence: None, ..Config::default() });
-            let result = runner.run(&program(family), |program| {
-                let mut search = Random::pos(7);
-                for _ in 0..3 {
-                    let schedule = Schedule { blind: false, ..search.next().expect("endless") };
-                    let (trace, outcome) = machine.run(&program, &schedule, 300);
-                    let choices = trace.choices(trace.steps.len());
-                    let guided = Schedule { guide: choices.clone(), ..Schedule::default() };
-                    let (again, same) = machine.run(&program, &guided, 300);
-                    let made = again.choices(again.steps.len().min(choices.len()));
-                    if made != choices || trace.end != End::DEPTH && outcome.text != same.text {
-                        return Err(TestCaseError::fail(format!("{choices:?}, then {made:?}")));
-                    }
+    let machine = RefCell::new(Machine::new());
+    for family in Family::ALL {
+        let cases = if cfg!(debug_assertions) { 30 } else { 200 };
+        let mut runner = runner(Config { cases, failure_persistence: None, ..Config::default() });
+        let result = runner.run(&program(family), |program| {
+            let (machine, mut search) = (&mut machine.borrow_mut(), Random::pos(7));
+            for _ in 0..3 {
+                let schedule = Schedule { blind: false, ..search.next().expect("endless") };
+                let (trace, outcome) = machine.run(&program, &schedule, 300);
+                let choices = trace.choices(trace.steps.len());
+                let guided = Schedule { guide: choices.clone(), ..Schedule::default() };
+                let (again, same) = machine.run(&program, &guided, 300);
+                let made = again.choices(again.steps.len().min(choices.len()));
+                if made != choices || trace.end != End::DEPTH && outcome.text != same.text {
+                    return Err(TestCaseError::fail(format!("{choices:?}, then {made:?}")));
                 }
-                Ok(())
-            });
-            result.unwrap_or_else(|e| panic!("{family:?}: {e}"));
-        }
-    });
+            }
+            Ok(())
+        });
+        result.unwrap_or_else(|e| panic!("{family:?}: {e}"));
+    }
 }
 
 #[test]
@@ -200,13 +198,8 @@ fn a_guide_is_followed_as_far_as_it_can_be() {
     let made = by(waits, &mut machine);
     assert_eq!(made, [(2, lock), (2, post), (2, unlock), (1, lock), (1, post), (1, unlock)]);
     // Nobody, another operation, and an alternative that there is not, are left out.
-    let wrong = vec![
-        choice(Uid(77), lock),
-        choice(two, post),
-        Choice::new(two, 5, lock),
-        choice(two, lock),
-        choice(two, post),
-    ];
+    let wrong =
+        vec![choice(Uid(77), lock), choice(two, post), Choice::new(two, 5, lock), choice(two, lock), choice(two, post)];
     assert_eq!(by(wrong, &mut machine)[..2], [(2, lock), (2, post)]);
 }
 

@@ -26,7 +26,7 @@ use crate::trace::Trace;
 
 mod run;
 
-use run::{Origins, Request, Run};
+use run::{Origins, Pair, Request, Run};
 
 /// Predictions that wait, of each kind.
 const MOST_WAITING: usize = 1 << 12;
@@ -36,6 +36,39 @@ const MOST_TRIED: usize = 1 << 20;
 const MOST_BASES: usize = 64;
 /// Pairs of steps of one execution that are looked at.
 const MOST_PAIRS: usize = 1 << 10;
+
+/// Which of the pairs of an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Whose {
+    /// The later one comes before the one that it followed.
+    Nearest,
+    /// It comes as early as it can.
+    Farthest,
+}
+
+/// Which of those that are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Which {
+    First,
+    Last,
+}
+
+/// In which ways pairs are turned; whether the rest keeps its order, or the thread that came first goes on as long as it can.
+const WAYS: [(Whose, Which, bool); 4] = [
+    (Whose::Farthest, Which::Last, false),
+    (Whose::Nearest, Which::First, false),
+    (Whose::Nearest, Which::Last, true),
+    (Whose::Nearest, Which::First, true),
+];
+
+/// Pairs that are alike.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Alike {
+    times: usize,
+    first: Pair,
+    last: Pair,
+    name: u64,
+}
 
 /// The steps of an execution: threads by their names, and thread, alternative and kind of each step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -85,8 +118,8 @@ pub struct Predict {
     next_base: u64,
     /// Circles of locks.
     circles: VecDeque<Prediction>,
-    /// Turned orders, by rank.
-    others: [VecDeque<Prediction>; 4],
+    /// Turned orders, by rank: in each way, for what is alike and for each.
+    others: [VecDeque<Prediction>; 2 * WAYS.len()],
     transitions: u64,
 }
 
@@ -152,30 +185,31 @@ impl Predict {
         }
     }
 
-    /// Of the pairs that are alike, in this execution, the first and the last.
+    /// Of the pairs that are alike, in this execution, the first and the last: those that happen seldom before others. First by where their
+    /// threads begin, so that a hundred threads that do the same are two, then each by itself.
     fn learn_turns(&mut self, trace: &Trace, run: &Run, base: u64) {
-        let mut alike: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
-        for (at, &pair) in run.pairs().iter().enumerate() {
-            alike.entry(name_of_pair(trace, pair)).and_modify(|both| both.1 = at).or_insert((at, at));
-        }
-        // In the order in which they came.
-        let mut alike: Vec<(usize, usize, u64)> = alike.into_iter().map(|(name, (a, b))| (a, b, name)).collect();
-        alike.sort_unstable();
-        for &(first, last, name) in alike.iter().take(MOST_PAIRS) {
-            for (rank, at, rest) in [(0, first, false), (1, last, true), (2, first, true), (3, last, false)] {
-                let is_second = rank % 2 == 1 && last == first && rank == 3;
-                let name = name ^ (rank as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                if is_second || self.tried.contains(&name) || self.others[rank].len() >= MOST_WAITING {
-                    continue;
+        for each in [false, true] {
+            let by = if each { WAYS.len() } else { 0 };
+            let (near, far) = (alike(trace, run.pairs(), each), alike(trace, run.farthest(), each));
+            for (rank, &(whose, which, rest)) in WAYS.iter().enumerate() {
+                for of in if whose == Whose::Farthest { &far } else { &near } {
+                    let pair = if which == Which::First { of.first } else { of.last };
+                    self.learn_turn(run, (of.name, by + rank), (base, pair, rest));
                 }
-                let pair = run.pairs()[at];
-                let Some(set) = run.turned(pair) else { continue };
-                self.is_new(name);
-                self.waits(base);
-                let then = if rest { vec![pair.1 as u32, pair.0 as u32] } else { vec![pair.1 as u32] };
-                self.others[rank].push_back(Prediction { base, first: set, then, rest });
             }
         }
+    }
+
+    fn learn_turn(&mut self, run: &Run, (name, rank): (u64, usize), (base, pair, rest): (u64, Pair, bool)) {
+        let name = name ^ (rank as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if self.tried.contains(&name) || self.others[rank].len() >= MOST_WAITING {
+            return;
+        }
+        let Some(first) = run.turned(pair) else { return };
+        self.is_new(name);
+        self.waits(base);
+        let then = if rest { vec![pair.1 as u32, pair.0 as u32] } else { vec![pair.1 as u32] };
+        self.others[rank].push_back(Prediction { base, first, then, rest });
     }
 
     fn is_new(&mut self, name: u64) {
@@ -244,16 +278,31 @@ fn name_of_circle(trace: &Trace, circle: &[&Request]) -> u64 {
     circle.iter().map(of).fold(1, u64::wrapping_add)
 }
 
-/// The same for two operations, by their threads, kinds and objects.
-fn name_of_pair(trace: &Trace, pair: (usize, usize)) -> u64 {
+/// Those that are alike, the rarest first; `each`: threads that begin at the same place are not alike.
+fn alike(trace: &Trace, pairs: &[Pair], each: bool) -> Vec<Alike> {
+    let mut by_name: BTreeMap<u64, Alike> = BTreeMap::new();
+    for &pair in pairs {
+        let name = name_of_pair(trace, pair, each);
+        let of = by_name.entry(name).or_insert(Alike { times: 0, first: pair, last: pair, name });
+        (of.times, of.last) = (of.times + 1, pair);
+    }
+    let mut all: Vec<Alike> = by_name.into_values().collect();
+    all.sort_unstable();
+    all.truncate(MOST_PAIRS);
+    all
+}
+
+/// Two operations by their threads, kinds and objects: in every execution the same.
+fn name_of_pair(trace: &Trace, pair: Pair, each: bool) -> u64 {
     let words = [pair.0, pair.1].into_iter().flat_map(|n| {
         let act = &trace.steps[n].act;
         let object = act.op.operands().into_iter().map(|o| match trace.objects.get(o as usize) {
             Some(key) => fnv1a(format!("{key:?}").bytes()),
             None => u64::from(o),
         });
-        let thread = [act.uid.0, act.op.kind.0.into()];
-        thread.into_iter().chain(object)
+        let born = trace.born.get(act.tid as usize).filter(|born| !each && born.start != 0);
+        let thread = born.map_or(act.uid.0, |born| born.start);
+        [thread, act.op.kind.0.into()].into_iter().chain(object)
     });
     fnv1a(words.flat_map(u64::to_le_bytes))
 }
@@ -306,19 +355,8 @@ impl Search for Predict {
         codec::counted([ticket, transitions, next_base].into_iter().chain(bases.values().map(|base| base.waiting)))?;
         let origins = origins.into_iter().map(|(uid, by, n)| (Uid(uid), (Uid(by), n))).collect();
         let (lots, running) = (Lots { state }, BTreeMap::new());
-        *self = Predict {
-            lots,
-            ticket,
-            again,
-            running,
-            tried,
-            origins,
-            bases,
-            next_base,
-            circles,
-            others,
-            transitions,
-        };
+        *self =
+            Predict { lots, ticket, again, running, tried, origins, bases, next_base, circles, others, transitions };
         Ok(())
     }
 

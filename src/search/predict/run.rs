@@ -70,6 +70,8 @@ pub(super) struct Run<'a> {
     requests: BTreeMap<Request, Vec<usize>>,
     /// Steps that followed each other at once.
     pairs: Vec<Pair>,
+    /// Steps of which the later depends on the earlier, and on none that came before and need not have.
+    farthest: Vec<Pair>,
 }
 
 /// The lock that a step takes or gives back, and whether it does nothing else.
@@ -88,10 +90,12 @@ impl<'a> Run<'a> {
             locks: BTreeMap::new(),
             requests: BTreeMap::new(),
             pairs: Vec::new(),
+            farthest: Vec::new(),
         };
         let of_locks = run.note_sections();
         run.note_clocks(&of_locks, &run.creations(origins));
         run.note_turns();
+        run.note_farthest(&of_locks);
         run
     }
 
@@ -107,19 +111,18 @@ impl<'a> Run<'a> {
         let mut counts = vec![0u32; threads.len()];
         let mut of_thread: Vec<Vec<usize>> = vec![Vec::new(); threads.len()];
         let mut known = vec![None; threads.len()];
-        let mut was_seen = false;
         for (n, step) in steps.iter().enumerate() {
             let seen = &self.trace.seen[n];
             for s in seen {
                 let slot = known.get_mut(s.act.tid as usize).filter(|slot| slot.is_none());
                 let Some(slot) = slot else { continue };
-                let creator = n.checked_sub(1).filter(|_| was_seen).map(|k| steps[k].act.tid as usize);
-                *slot = Some(if creator.is_some() { n } else { 0 });
-                if let (Some(c), Some(&uid)) = (creator, threads.get(s.act.tid as usize)) {
-                    origins.insert(uid, (threads[c], counts[c]));
+                *slot = Some(n);
+                // What is there in the first state was created before any step.
+                let creator = if n == 0 { 0 } else { steps[n - 1].act.tid as usize };
+                if let (Some(&uid), true) = (threads.get(s.act.tid as usize), self.is_shown(n)) {
+                    origins.insert(uid, (threads[creator], counts[creator]));
                 }
             }
-            was_seen |= !seen.is_empty() || n == 0;
             let t = step.act.tid as usize;
             if let (Some(count), Some(list)) = (counts.get_mut(t), of_thread.get_mut(t)) {
                 *count += 1;
@@ -136,13 +139,13 @@ impl<'a> Run<'a> {
         };
         let first = |t: usize| of_thread[t].first().copied().unwrap_or(0);
         // In a prefix that was not recorded all that is pending behind it seems to be new there.
-        let shown = |t: usize| known[t].filter(|&n| n <= first(t) && (n > 0 || t == 0) && self.is_shown(n));
+        let shown = |t: usize| known[t].filter(|&n| n <= first(t) && self.is_shown(n));
         (0..threads.len()).map(|t| shown(t).or_else(|| told(t)).unwrap_or(if t == 0 { 0 } else { first(t) })).collect()
     }
 
-    /// The states before step `n`, and before the one before, are recorded.
+    /// What was not there in the state before step `n` - 1 is known, so what is new before step `n` is.
     fn is_shown(&self, n: usize) -> bool {
-        n == 0 || n < self.len && !self.trace.seen[n - 1].is_empty()
+        n == 0 || !self.trace.seen[n - 1].is_empty()
     }
 
     /// Notes sections and requests; what each step does to locks.
@@ -243,6 +246,50 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The first that each operation could come before: so that it comes as early as it can.
+    fn note_farthest(&mut self, of_locks: &[OfLock]) {
+        // By object and thread.
+        let mut on: BTreeMap<ObjId, BTreeMap<Tid, Vec<usize>>> = BTreeMap::new();
+        for (n, step) in self.steps().iter().enumerate().filter(|&(n, _)| of_locks[n].is_none()) {
+            for object in step.act.op.operands() {
+                on.entry(object).or_default().entry(step.act.tid).or_default().push(n);
+            }
+        }
+        let mut found = Vec::new();
+        for by in on.values().filter(|by| by.len() > 1) {
+            for (&t, list) in by {
+                for &n in list {
+                    let (act, did) = (&self.trace.steps[n].act, self.trace.steps[n].did);
+                    let earlier = by.iter().filter(|&(&other, _)| other != t).filter_map(|(&other, steps)| {
+                        let known = self.before[n].get(other as usize).copied().unwrap_or(0) as usize;
+                        let from = steps.partition_point(|&k| k < known);
+                        let depends = |&&k: &&usize| {
+                            let earlier = &self.trace.steps[k];
+                            k < n && dependent_after(&earlier.act, earlier.did, act, did, false)
+                        };
+                        steps[from..].iter().take(8).find(depends).copied()
+                    });
+                    let earlier = earlier.min();
+                    found.extend(earlier.filter(|&k| !needs(&self.trace.steps[k].act, act)).map(|k| (k, n)));
+                }
+            }
+        }
+        for sections in self.locks.values().filter(|by| by.len() > 1) {
+            for (&t, list) in sections {
+                for section in list {
+                    let earlier = sections.iter().filter(|&(&other, _)| other != t).filter_map(|(&other, all)| {
+                        let known = self.before[section.from].get(other as usize).copied().unwrap_or(0) as usize;
+                        let mut left = all[all.partition_point(|s| s.from < known)..].iter();
+                        left.find(|s| !(s.shared && section.shared)).map(|s| s.from).filter(|&k| k < section.from)
+                    });
+                    found.extend(earlier.min().map(|k| (k, section.from)));
+                }
+            }
+        }
+        found.sort_unstable_by_key(|&(k, n)| (n, k));
+        self.farthest = found;
+    }
+
     /// What the steps before step `n` of its thread need.
     pub fn before(&self, n: usize) -> &Clock {
         &self.before[n]
@@ -325,6 +372,11 @@ impl<'a> Run<'a> {
     /// Pairs of steps that followed each other, of which the later could come first.
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
+    }
+
+    /// Steps of which the later could come before all that it depends on and does not need, and the first of those.
+    pub fn farthest(&self) -> &[Pair] {
+        &self.farthest
     }
 
     /// A reordering in which neither of two steps has been made and the later one is next, if possible both.
