@@ -1,0 +1,234 @@
+"""The simulation of `vsrun cluster`: tables, checks, and searches that are really run beside it. scripts/simulate.sh calls it."""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+import measure
+import policy
+
+STORED = "scripts/cluster/measured.json"
+EXECUTIONS = 10**8
+WORKERS = (1, 2, 8, 25, 50, 100, 200)
+SEEDS = (1, 2, 3)
+# Of what N workers could do, at 100.
+WANTED = 0.9
+# Of tasks, where some are killed or lost.
+LOST = 0.05
+# How far a quick measurement may be from what is stored: other machines, other work beside it.
+BOUND = {"rate": 8.0, "shape": 1.25}
+
+failed = []
+
+
+def check(holds, what):
+    print(f"simulate: {'ok' if holds else 'FAILED'}: {what}", flush=True)
+    if not holds:
+        failed.append(what)
+
+
+def engine_times(stored, engine):
+    return {} if engine == "local" else stored["engines"][engine]
+
+
+def simulated(stored, program, engine, workers, seed=1, executions=EXECUTIONS, more=0.0, rate=None, levels=None, **rules):
+    """One run of the command; what it comes to, and what was wrong."""
+    shape = stored["shapes"][program]
+    tree = policy.Tree(levels or shape["levels"], executions, seed)
+    rules = policy.Rules(workers, engine=engine.split("-")[0], **rules)
+    run = policy.Run(tree, rules, stored["times"], engine_times(stored, engine), rate or shape["rate"], more, seed)
+    result = run.run()
+    result["wrong"] = run.failed or policy.once(run.done, executions)
+    result["speed-up"] = result["useful"] / result["wall"]
+    result["efficiency"] = result["speed-up"] / workers
+    return result
+
+
+def medians(results):
+    """Of each figure its median; of the efficiency the range, too."""
+    of = {key: statistics.median(one[key] for one in results) for key in ("wall", "speed-up", "efficiency", "tasks", "divides", "pieces")}
+    of["spent"] = {key: statistics.median(one["spent"][key] for one in results) for key in results[0]["spent"]}
+    of["range"] = min(one["efficiency"] for one in results), max(one["efficiency"] for one in results)
+    return of
+
+
+HEAD = f"{'N':>4} {'wall s':>9} {'speed-up':>8} {'of N':>5} {'range':>11} {'tasks':>6} {'divides':>7} {'pieces':>6} | lost, % of N x wall: start engine split divide merge idle"
+
+
+def row(workers, of):
+    lost = " ".join(f"{100 * of['spent'][key]:6.1f}" for key in ("start", "engine", "split", "divide", "merge", "idle"))
+    low, high = of["range"]
+    return (
+        f"{workers:4} {of['wall']:9.0f} {of['speed-up']:8.1f} {of['efficiency']:5.2f} {low:5.2f}-{high:4.2f} {of['tasks']:7.0f} "
+        f"{of['divides']:7.0f} {of['pieces']:6.0f} |                       {lost}"
+    )
+
+
+def known(stored, engines):
+    there = [engine for engine in engines if engine == "local" or engine in stored["engines"]]
+    return there + [f"{engine}-slow" for engine in there if f"{engine}-slow" in stored["engines"]]
+
+
+def redundant(shape, pieces, executions):
+    """How many executions are cut off as redundant, as a part of the others: a power of pieces and of executions, through what was measured."""
+    rows = [(math.log(p), math.log(size), math.log(blocked / size)) for p, _, blocked, size, *_ in shape["pieces"] + shape["pieces_of_smaller"] if blocked]
+    if len(rows) < 3:
+        return 0.0
+    # Least squares of log share = a + b log pieces + c log executions.
+    matrix = [[sum(u[i] * u[j] for u in unit) for j in range(3)] + [sum(u[i] * y for u, y in zip(unit, (r[2] for r in rows)))] for unit in [[(1, p, s) for p, s, _ in rows]] for i in range(3)]
+    for i in range(3):
+        matrix[i][i] += 1e-9
+        for j in range(3):
+            if j != i:
+                factor = matrix[j][i] / matrix[i][i]
+                matrix[j] = [a - factor * b for a, b in zip(matrix[j], matrix[i])]
+    a, b, c = (matrix[i][3] / matrix[i][i] for i in range(3))
+    # A larger tree has no larger share of them.
+    return math.exp(a + b * math.log(pieces) + min(c, 0.0) * math.log(executions))
+
+
+def table(stored, engines):
+    print(f"A tree of {EXECUTIONS} executions; median and range over {len(stored['shapes'])} programs' trees, {len(SEEDS)} of each.")
+    for engine in known(stored, engines):
+        print(f"\n{engine}\n{HEAD}")
+        for workers in WORKERS:
+            results = [simulated(stored, program, engine, workers, seed) for program in stored["shapes"] for seed in SEEDS]
+            print(row(workers, medians(results)), flush=True)
+            for result in results:
+                if result["wrong"]:
+                    check(False, f"{engine}, {workers} workers: {result['wrong']}")
+    rules(stored, engines)
+    print(f"\nExecutions that are cut off as redundant, local, 100 workers, of {EXECUTIONS}: an extrapolation")
+    print(f"{'':>14} {'pieces':>7} {'redundant':>9} {'cost of one':>11} {'speed-up over a search that is not split':>41}")
+    for program, shape in stored["shapes"].items():
+        pieces = simulated(stored, program, "local", 100)["pieces"]
+        cost = shape["cost"]["cost"] if shape["cost"] else 1.0
+        share = redundant(shape, pieces, EXECUTIONS)
+        result = simulated(stored, program, "local", 100, more=share * cost)
+        print(f"{program:>14} {pieces:7} {100 * share:8.0f}% {cost:11.2f} {result['speed-up']:41.1f}")
+
+
+# Other rules than those of src/cluster, to see what they would do.
+OTHER = [
+    ("as it is", {}),
+    ("1.5 N tasks handed over", {"over": 1.5}),
+    ("parts: 16", {"parts": 16}),
+    ("4 pieces for each", {"each": 4}),
+    ("grain 10", {"grain": 10.0}),
+    ("grain 60", {"grain": 60.0}),
+]
+
+
+def rules(stored, engines):
+    print("\nOther rules, 100 workers: efficiency, median and range")
+    for engine in known(stored, engines):
+        for name, other in OTHER:
+            other = dict(other)
+            over, each = other.pop("over", None), other.pop("each", None)
+            if over:
+                other["most"] = int(100 * over)
+            if each:
+                other["into"] = 100 * each
+            of = medians([simulated(stored, program, engine, 100, seed, **other) for program in stored["shapes"] for seed in SEEDS])
+            print(f"{engine:>10} {name:>24}: {of['efficiency']:.2f} {of['range'][0]:.2f}-{of['range'][1]:.2f}, {of['pieces']:.0f} pieces", flush=True)
+
+
+def short(stored, engines, vsrun):
+    for engine in known(stored, engines):
+        good = [simulated(stored, program, engine, 100) for program in stored["shapes"]]
+        wrong = [result["wrong"] for result in good if result["wrong"]]
+        check(not wrong, f"{engine}, 100 workers: each of {EXECUTIONS} executions is done once {wrong or ''}")
+        of = medians(good)
+        if not engine.endswith("-slow"):
+            check(of["efficiency"] >= WANTED, f"{engine}, 100 workers: {of['efficiency']:.3f} of 100, {WANTED} wanted, range {of['range'][0]:.2f}-{of['range'][1]:.2f}")
+        bad = [simulated(stored, program, engine, 100, lost=LOST) for program in stored["shapes"]]
+        wrong = [result["wrong"] for result in bad if result["wrong"]]
+        check(not wrong and all(one["spent"]["redone"] > 0 for one in bad), f"{engine}, {LOST:.0%} of tasks killed or lost: each execution is done once {wrong or ''}")
+        worst = min(one["efficiency"] for one in bad)
+        print(f"simulate: with them {medians(bad)['efficiency']:.2f} of 100, the worst {worst:.2f}")
+    if vsrun:
+        again(stored, vsrun)
+
+
+def again(stored, vsrun):
+    """What is stored, against a measurement that takes a few seconds."""
+    rate, _ = vsrun.rate("tosses", measure.LARGE[1], 3)
+    ratio = rate / stored["shapes"]["tosses"]["rate"]
+    check(1 / BOUND["rate"] < ratio < BOUND["rate"], f"executions/s of one worker: {rate:.0f}, {ratio:.2f} times what is stored")
+    for program in ("locks", "producers"):
+        arguments, executions = measure.SMALLER[program]
+        rows, _ = measure.sleep_of(vsrun, program, arguments, executions, (16,))
+        now, then = rows[0], stored["shapes"][program]["pieces_of_smaller"][0]
+        check(now[1] - now[2] == executions, f"{program}: {now[0]} pieces have {now[1] - now[2]} executions that are not redundant, the search has {executions}")
+        for what, at in (("pieces", 0), ("executions", 1), ("largest piece", 4), ("sum of squares of pieces", 5)):
+            ratio = now[at] / then[at]
+            check(1 / BOUND["shape"] < ratio < BOUND["shape"], f"{program}, {what}: {now[at]}, {ratio:.2f} times what is stored")
+
+
+# Searches that are really run: program, arguments, executions, grain.
+REAL = [("tosses", ["6"], 14400, 3), ("producers", ["3", "3"], 17856, 3), ("locks", ["8"], 40320, 5)]
+
+
+def validate(stored, engine, vsrun):
+    """Real and simulated time of the same search. What runs beside it changes how fast one worker is: that is measured before and after each."""
+    cpus = len(os.sched_getaffinity(0))
+    print(f"{'':>10} {'engine':>7} {'N':>2} {'executions':>10} {'redundant':>9} {'real s':>7} {'simulated s':>11} {'ratio':>6}")
+    for program, arguments, executions, grain in REAL:
+        for workers in (1, 2) if engine == "local" else (4,):
+            place = vsrun.place()
+            count = ["-n", str(workers)]
+            before = vsrun.rate(program, arguments, 3)[0]
+            words = ["cluster", "--engine", engine, *count, "--grain", str(grain), "--look", "0", "-o", place, "--format", "json", "--scenario-dir", vsrun.work]
+            said, real = vsrun.run(*words, *vsrun.search(program, arguments))
+            after = vsrun.rate(program, arguments, 3)[0]
+            report = json.loads(said)
+            # The report counts all, as pieces do; of them these were cut off.
+            all_of, blocked = report["executions"], report["sleep_blocked"]
+            check(report["complete"] and all_of - blocked == executions, f"{program}, {engine}, {workers}: {all_of} - {blocked} executions, {executions} expected")
+            cost = (stored["shapes"][program]["cost"] or {"cost": 1.0})["cost"]
+            # More workers than CPUs share them.
+            rate = statistics.mean((before, after)) * min(1.0, cpus / workers)
+            walls = []
+            for seed in range(1, 6):
+                result = simulated(stored, program, engine, workers, seed, executions, blocked * cost / executions, rate, grain=float(grain), look=0.0)
+                walls.append(result["wall"])
+            wall = statistics.median(walls)
+            print(f"{program:>10} {engine:>7} {workers:2} {executions:10} {blocked:9} {real:7.1f} {wall:11.1f} {wall / real:6.2f}", flush=True)
+            subprocess.run(["rm", "-rf", place], check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=("table", "short", "measure", "validate"))
+    parser.add_argument("engines", nargs="*")
+    parser.add_argument("--vsrun"), parser.add_argument("--work")
+    args = parser.parse_args()
+    vsrun = measure.Vsrun(args.vsrun, args.work) if args.vsrun else None
+    stored = {"engines": {}}
+    if os.path.exists(STORED):
+        with open(STORED) as file:
+            stored = json.load(file)
+    if args.mode == "measure":
+        say = lambda text: print(f"simulate: {text}", flush=True)
+        if not args.engines:
+            stored.update(measure.pieces_of_search(vsrun, say))
+        for engine in args.engines:
+            stored["engines"][engine] = measure.engine_of(engine.split("-")[0], args.work, 100, say)
+        measure.store(STORED, stored)
+    elif args.mode == "validate":
+        for engine in args.engines:
+            validate(stored, engine, vsrun)
+    elif args.mode == "short":
+        short(stored, args.engines, vsrun)
+    else:
+        table(stored, args.engines)
+    sys.exit(1 if failed else 0)
+
+
+main()
