@@ -130,6 +130,8 @@ class Rules:
     def __init__(self, nodes, **other):
         self.engine, self.nodes, self.most, self.grain, self.look = "local", nodes, nodes, GRAIN, LOOK
         self.into, self.parts = int(EACH * nodes), int(PARTS * nodes)
+        # With fewer pieces than that one is divided.
+        self.few = nodes
         # Of tasks: how many are killed, or lost without a word.
         self.lost = 0.0
         self.__dict__.update(other)
@@ -185,7 +187,7 @@ class Run:
             self.left.append(piece)
 
     def better_split(self, piece):
-        return piece.long and len(self.left) + self.under_way < self.rules.nodes
+        return piece.long and len(self.left) + self.under_way < self.rules.few
 
     def parts(self, piece):
         parts = divide(self.tree, piece, self.rules.parts)
@@ -294,13 +296,18 @@ class Run:
 
     def can_do_something(self):
         room = self.rules.most is None or len(self.tasks_out) < self.rules.most
-        return bool(self.left) and room or any(self.better_split(piece) for piece in self.left)
+        return bool(self.left) and room or self.next_long() is not None
 
     def lost_ones(self):
         return any(end == "lost" for _, _, end in self.tasks_out.values())
 
+    def next_long(self):
+        if len(self.left) + self.under_way >= self.rules.few:
+            return None
+        return next((piece for piece in self.left if self.better_split(piece)), None)
+
     def split_long(self):
-        piece = next((piece for piece in self.left if self.better_split(piece)), None)
+        piece = self.next_long()
         if piece is not None:
             self.left.remove(piece)
             parts, took = self.parts(piece)
