@@ -34,9 +34,13 @@ def source(path, pattern):
 [LOOK] = source("src/config/pieces.rs", r'default_value = "(\d+)", value_parser = duration_or_none\)\]\s*pub look: Duration,\s*/// Form of the report')
 LOCAL_PAUSE, PAUSE = LOCAL_PAUSE / 1000, PAUSE / 1000
 MOST = {engine: source(f"src/cluster/{engine}.rs", r"const MOST: usize = ([\d_]+);")[0] for engine in ("slurm", "hq")}
-[PARTS] = source("src/cluster/local.rs", r"split_piece\(own, dir, &piece, (\d+) \* nodes\)")
-source("src/cluster/hands.rs", rf"split_piece\(own, dir, &piece, {PARTS:.0f} \* nodes\)")
-source("src/cluster/desk.rs", r"self\.long\.contains\(&piece\.file\) && self\.left\.len\(\) \+ self\.under_way < nodes")
+[PARTS] = source("src/cluster/desk.rs", r"const PARTS: usize = (\d+);")
+[FEW] = source("src/cluster/desk.rs", r"const FEW: usize = (\d+);")
+[SHORTER] = source("src/cluster/desk.rs", r"const SHORTER: u32 = (\d+);")
+source("src/cluster/desk.rs", r"nodes > 1 && self\.left\.len\(\) \+ self\.under_way < each \* nodes")
+source("src/cluster/desk.rs", r"self\.long\.contains\(&piece\.file\) && self\.has_fewer\(FEW, nodes\)")
+source("src/cluster/desk.rs", r"Some\(nodes\) if self\.has_fewer\(1, nodes\) => self\.grain / SHORTER")
+source("src/cluster/hands.rs", r"while let Some\(at\) = desk\.left\.iter\(\)\.position\(\|piece\| desk\.is_better_split\(piece, nodes\)\)")
 source("src/search/pieces.rs", r"min_by_key\(\|\(n, piece\)\| \(piece\.search\.base \+ piece\.asleep\(\), \*n\)\)")
 
 
@@ -129,12 +133,13 @@ class Rules:
 
     def __init__(self, nodes, **other):
         self.engine, self.nodes, self.most, self.grain, self.look = "local", nodes, nodes, GRAIN, LOOK
-        self.into, self.parts = int(EACH * nodes), int(PARTS * nodes)
-        # With fewer pieces than that one is divided.
-        self.few = nodes
+        self.into, self.parts = None, int(PARTS)
+        # With fewer pieces than `few` for each those that are long are divided; with fewer than `ending` a turn is that part of what it is else.
+        self.few, self.shorter, self.ending = FEW, 1 / SHORTER, 1
         # Of tasks: how many are killed, or lost without a word.
         self.lost = 0.0
         self.__dict__.update(other)
+        self.into = int(self.into or (EACH * self.most if self.most is not None else MANY))
 
 
 class Run:
@@ -154,7 +159,7 @@ class Run:
     def turn(self, piece):
         """A process for a piece: (how long it takes, how far it comes, how it ends: "ended", "killed", "lost")."""
         begins, ends = self.times["turn_begins"], self.times["turn_ends"]
-        room = max(self.grain - begins, 0.0)
+        room = max(self.grain * (self.rules.shorter if self.has_fewer(self.rules.ending) else 1.0) - begins, 0.0)
         executions = min(piece.left(), int(room * self.rate))
         works = executions / self.rate
         self.tasks += 1
@@ -186,8 +191,13 @@ class Run:
         if piece.left():
             self.left.append(piece)
 
+    def has_fewer(self, each):
+        """`most` is what the command is told of: -n."""
+        nodes = self.rules.most
+        return nodes is not None and nodes > 1 and len(self.left) + self.under_way < each * nodes
+
     def better_split(self, piece):
-        return piece.long and len(self.left) + self.under_way < self.rules.few
+        return piece.long and self.has_fewer(self.rules.few)
 
     def parts(self, piece):
         parts = divide(self.tree, piece, self.rules.parts)
@@ -302,13 +312,15 @@ class Run:
         return any(end == "lost" for _, _, end in self.tasks_out.values())
 
     def next_long(self):
-        if len(self.left) + self.under_way >= self.rules.few:
+        if not self.has_fewer(self.rules.few):
             return None
         return next((piece for piece in self.left if self.better_split(piece)), None)
 
     def split_long(self):
-        piece = self.next_long()
-        if piece is not None:
+        while True:
+            piece = self.next_long()
+            if piece is None:
+                return
             self.left.remove(piece)
             parts, took = self.parts(piece)
             self.now += took
