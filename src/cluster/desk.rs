@@ -12,6 +12,13 @@ use crate::explore::{progress, progress_of, Failure, Progress};
 const TRIES: u32 = 5;
 /// How often it is said how far it is.
 const NEWS: Duration = Duration::from_secs(2);
+/// Pieces that one of which more are to have something becomes. scripts/simulate.sh says what other numbers would cost: with many most are so small that to
+/// begin them takes longer than to explore them.
+const PARTS: usize = 8;
+/// With fewer pieces than that for each node, those that are long are split, so that there is something for whoever is ready first.
+const FEW: usize = 2;
+/// By so much a turn is shorter where there is less than one for each node: what is under way can be split when its turn is over.
+const SHORTER: u32 = 3;
 
 /// What the nodes share.
 pub(super) struct Desk {
@@ -149,9 +156,22 @@ impl Desk {
         }
     }
 
-    /// The piece, which is under way, is better split first, where so many can work at a time.
+    /// There are fewer pieces than so many for each that can work at a time. One alone always has something to do.
+    fn has_fewer(&self, each: usize, nodes: usize) -> bool {
+        nodes > 1 && self.left.len() + self.under_way < each * nodes
+    }
+
+    /// The piece, which is under way or waits, is better split first, where so many can work at a time.
     pub fn is_better_split(&self, piece: &Progress, nodes: usize) -> bool {
-        self.long.contains(&piece.file) && self.left.len() + self.under_way < nodes
+        self.long.contains(&piece.file) && self.has_fewer(FEW, nodes)
+    }
+
+    /// How long a piece that is begun now has its turn; `nodes`: how many can work at a time, if that is known.
+    pub fn turn(&self, nodes: Option<usize>) -> Duration {
+        match nodes {
+            Some(nodes) if self.has_fewer(1, nodes) => self.grain / SHORTER,
+            _ => self.grain,
+        }
     }
 
     /// The piece was split, or could not be: it is not under way any more.
@@ -181,9 +201,9 @@ pub(super) fn tell(text: &str) {
 }
 
 /// Splits a piece of that directory, by a process of its own: what runs a program ends all children of its process at the end.
-pub(super) fn split_piece(own: &Path, dir: &Path, piece: &Progress, into: usize) -> Result<Vec<Progress>, String> {
+pub(super) fn split_piece(own: &Path, dir: &Path, piece: &Progress) -> Result<Vec<Progress>, String> {
     let mut divide = Command::new(own);
-    divide.args(["pieces", "divide", "--into", &into.clamp(2, 1000).to_string()]).arg(&piece.file).stdin(Stdio::null());
+    divide.args(["pieces", "divide", "--into", &PARTS.to_string()]).arg(&piece.file).stdin(Stdio::null());
     let done = divide.output().map_err(|e| e.to_string())?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);

@@ -136,11 +136,12 @@ pub(super) fn explore_all(
 
 /// Splits what is long, where fewer pieces are left than can be worked on.
 fn split_long(desk: &mut Desk, (own, nodes): (&Path, usize), dir: &Path) {
-    let Some(at) = desk.left.iter().position(|piece| desk.is_better_split(piece, nodes)) else { return };
-    let Some(piece) = desk.left.remove(at) else { return };
-    desk.under_way += 1;
-    let parts = split_piece(own, dir, &piece, 2 * nodes);
-    desk.was_split(piece, parts);
+    while let Some(at) = desk.left.iter().position(|piece| desk.is_better_split(piece, nodes)) {
+        let Some(piece) = desk.left.remove(at) else { return };
+        desk.under_way += 1;
+        let parts = split_piece(own, dir, &piece);
+        desk.was_split(piece, parts);
+    }
 }
 
 impl Hands<'_> {
@@ -156,7 +157,7 @@ impl Hands<'_> {
         let names = desk.left.iter().take(numbers).filter_map(|piece| piece.file.file_name());
         let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
         fs::write(self.place.0.join(&list), names.join("\n") + "\n").map_err(|e| e.to_string())?;
-        let grain = format!("{}ms", desk.grain.as_millis());
+        let grain = format!("{}ms", desk.turn(most).as_millis());
         let arguments = [&*self.place.0.to_string_lossy(), &*own.to_string_lossy(), &grain, &list];
         let script = self.place.0.join(SCRIPT);
         let dir = self.place.0.parent().unwrap_or(Path::new("/"));

@@ -62,11 +62,11 @@ fn work(desk: &Mutex<Desk>, (own, nodes): (&Path, usize), (dir, errors): (&Path,
             continue;
         };
         state.under_way += 1;
-        let grain = state.grain;
+        let grain = state.turn(Some(nodes));
         let split = state.is_better_split(&piece, nodes);
         drop(state);
         if split {
-            let parts = split_piece(own, dir, &piece, 2 * nodes);
+            let parts = split_piece(own, dir, &piece);
             lock(desk).was_split(piece, parts);
             continue;
         }
