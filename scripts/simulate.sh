@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
+export PYTHONDONTWRITEBYTECODE=1
 
 mode=table engines=()
 for argument; do

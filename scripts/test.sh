@@ -118,6 +118,7 @@ beside first ./scripts/first.sh --short
 beside shorten ./scripts/shorten.sh --short
 beside demo ./scripts/demo.sh
 beside patched ./scripts/patched.sh --short
+beside simulation ./scripts/simulate.sh --short
 beside install ./scripts/package.sh check
 wait "$others"
 # These use all of them, and have bounds of time.

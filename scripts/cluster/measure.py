@@ -85,19 +85,6 @@ class Vsrun:
         said = json.loads(self.run(*words, "--time", str(seconds), *self.search(name, arguments))[0])
         return said["executions"] / said["seconds"], said
 
-    def beside(self, workers, seconds):
-        """Executions in a second of one of so many workers that explore pieces beside each other, as a part of what one alone does: they may have to share
-        CPUs, with each other and with what else runs here."""
-        place, _ = self.split(*LARGE, 200)
-        pieces = self.pieces(place)
-        one = self.work_on(pieces[0], seconds)[0]["executions"]
-        words = [self.vsrun, "pieces", "work", "--time", f"{int(seconds * 1000)}ms", "--format", "json"]
-        how = dict(stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=self.work)
-        all_of = [subprocess.Popen([*words, piece], **how) for piece in pieces[1 : workers + 1]]
-        many = [json.loads(each.communicate()[0])["executions"] for each in all_of]
-        shutil.rmtree(place)
-        return statistics.mean(many) / one
-
 
 def fitted(points):
     """The line through (x, y) that is nearest: (y at 0, slope). Neither is below 0."""

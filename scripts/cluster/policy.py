@@ -41,6 +41,7 @@ source("src/cluster/desk.rs", r"nodes > 1 && self\.left\.len\(\) \+ self\.under_
 source("src/cluster/desk.rs", r"self\.long\.contains\(&piece\.file\) && self\.has_fewer\(FEW, nodes\)")
 source("src/cluster/desk.rs", r"Some\(nodes\) if self\.has_fewer\(1, nodes\) => self\.grain / SHORTER")
 source("src/cluster/hands.rs", r"while let Some\(at\) = desk\.left\.iter\(\)\.position\(\|piece\| desk\.is_better_split\(piece, nodes\)\)")
+source("src/cluster/desk.rs", r"progress_of_parts\(dir, &piece\.file\)")
 source("src/search/pieces.rs", r"min_by_key\(\|\(n, piece\)\| \(piece\.search\.base \+ piece\.asleep\(\), \*n\)\)")
 
 
@@ -203,7 +204,7 @@ class Run:
         parts = divide(self.tree, piece, self.rules.parts)
         self.divides += 1
         self.all += len(parts) - 1
-        took = self.times["divide"] + self.times["divide_part"] * len(parts) + self.times["read"] * self.all
+        took = self.times["divide"] + (self.times["divide_part"] + self.times["read"]) * len(parts)
         piece.long = False
         return parts, took
 

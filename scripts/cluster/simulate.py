@@ -19,8 +19,8 @@ WORKERS = (1, 2, 8, 25, 50, 100, 200)
 SEEDS = (1, 2, 3)
 # -n, for each CPU that an engine has: what waits in its hands begins when something ends.
 OVER = {"local": 1.0, "slurm": 1.25, "hq": 1.25}
-# Of what N workers could do, at 100.
-WANTED = {"local": 0.9, "slurm": 0.85, "hq": 0.9}
+# Of what N workers could do, at 100; where the median over more trees is 0.90, one of few may be a little below.
+WANTED = {"local": 0.9, "slurm": 0.88, "hq": 0.9}
 # Of tasks, where some are killed or lost.
 LOST = 0.05
 # How far a quick measurement may be from what is stored: other machines, other work beside it.
@@ -79,10 +79,11 @@ def known(stored, engines):
 
 
 def redundant(shape, pieces, executions):
-    """How many executions are cut off as redundant, as a part of the others: a power of pieces and of executions, through what was measured."""
+    """How many executions are cut off as redundant, as a part of the others: a power of pieces and of executions, through what was
+    measured; `None`: too few splits had any."""
     rows = [(math.log(p), math.log(size), math.log(blocked / size)) for p, _, blocked, size, *_ in shape["pieces"] + shape["pieces_of_smaller"] if blocked]
     if len(rows) < 3:
-        return 0.0
+        return None
     # Least squares of log share = a + b log pieces + c log executions.
     matrix = [[sum(u[i] * u[j] for u in unit) for j in range(3)] + [sum(u[i] * y for u, y in zip(unit, (r[2] for r in rows)))] for unit in [[(1, p, s) for p, s, _ in rows]] for i in range(3)]
     for i in range(3):
@@ -107,12 +108,19 @@ def table(stored, engines):
                 if result["wrong"]:
                     check(False, f"{engine}, {workers} workers: {result['wrong']}")
     rules(stored, engines)
+    print("\nExecutions that are cut off as redundant, as a part of the others, in so many pieces: measured")
+    for program, shape in stored["shapes"].items():
+        for part in ("pieces_of_smaller", "pieces"):
+            print(f"{program:>14} {shape[part][0][3]:6}: " + ", ".join(f"{100 * blocked / size:.0f}% in {pieces}" for pieces, _, blocked, size, *_ in shape[part]))
     print(f"\nExecutions that are cut off as redundant, local, 100 workers, of {EXECUTIONS}: an extrapolation")
     print(f"{'':>14} {'pieces':>7} {'redundant':>9} {'cost of one':>11} {'speed-up over a search that is not split':>41}")
     for program, shape in stored["shapes"].items():
         pieces = simulated(stored, program, "local", 100)["pieces"]
         cost = shape["cost"]["cost"] if shape["cost"] else 1.0
         share = redundant(shape, pieces, EXECUTIONS)
+        if share is None:
+            print(f"{program:>14} {pieces:7} {'too few were measured for that':>62}")
+            continue
         result = simulated(stored, program, "local", 100, more=share * cost)
         print(f"{program:>14} {pieces:7} {100 * share:8.0f}% {cost:11.2f} {result['speed-up']:41.1f}")
 
@@ -177,34 +185,41 @@ def again(stored, vsrun):
 
 
 # Searches that are really run: program, arguments, executions, grain.
+# How far simulated time may be from real time.
+RATIO = 1.25
 REAL = [("tosses", ["6"], 14400, 3), ("producers", ["3", "3"], 17856, 3), ("locks", ["8"], 40320, 5)]
 
 
 def validate(stored, engine, vsrun):
-    """Real and simulated time of the same search. What runs beside it changes how fast a worker is: that is measured before
-    and after each, with as many workers."""
-    print(f"{'':>10} {'engine':>7} {'N':>2} {'executions':>10} {'redundant':>9} {'real s':>7} {'simulated s':>11} {'ratio':>6} {'workers/s before, after':>24}")
+    """Real and simulated time of the same search. How fast a worker was stands in the report: the seconds that pieces were explored, all together. What else
+    runs here changes that, so it is taken from the run itself; what is held against it is all the rest, what is split, begun, waited for, and summed up."""
+    print(f"{'':>10} {'engine':>7} {'N':>2} {'executions':>10} {'redundant':>9} {'of one/s':>8} {'real s':>7} {'simulated s':>11} {'ratio':>6} {'range':>11} {'ideal':>11}")
     for program, arguments, executions, grain in REAL:
         for workers in (1, 2) if engine == "local" else (4,):
             place = vsrun.place()
-            count = ["-n", str(workers)]
-            before = vsrun.rate(program, arguments, 4)[0] * vsrun.beside(workers, 3)
-            words = ["cluster", "--engine", engine, *count, "--grain", str(grain), "--look", "0", "-o", place, "--format", "json", "--scenario-dir", vsrun.work]
+            words = ["cluster", "--engine", engine, "-n", str(workers), "--grain", str(grain), "--look", "0", "-o", place, "--format", "json", "--scenario-dir", vsrun.work]
             said, real = vsrun.run(*words, *vsrun.search(program, arguments))
-            after = vsrun.rate(program, arguments, 4)[0] * vsrun.beside(workers, 3)
             report = json.loads(said)
+            subprocess.run(["rm", "-rf", place], check=True)
             # The report counts all, as pieces do; of them these were cut off.
             all_of, blocked = report["executions"], report["sleep_blocked"]
             check(report["complete"] and all_of - blocked == executions, f"{program}, {engine}, {workers}: {all_of} - {blocked} executions, {executions} expected")
-            cost = (stored["shapes"][program]["cost"] or {"cost": 1.0})["cost"]
-            rate = statistics.mean((before, after))
-            walls = []
-            for seed in range(1, 6):
-                result = simulated(stored, program, engine, workers, seed, executions, blocked * cost / executions, rate, grain=float(grain), look=0.0)
-                walls.append(result["wall"])
-            wall = statistics.median(walls)
-            print(f"{program:>10} {engine:>7} {workers:2} {executions:10} {blocked:9} {real:7.1f} {wall:11.1f} {wall / real:6.2f} {before:15.0f} {after:7.0f}", flush=True)
-            subprocess.run(["rm", "-rf", place], check=True)
+            seconds, rate = report["seconds"], all_of / report["seconds"]
+            # Where that is slow, so is all else that a CPU does.
+            slow = max(stored["shapes"][program]["rate"] / rate, 1.0)
+            here = dict(stored, times={key: value * slow for key, value in stored["times"].items()})
+            options = {"grain": float(grain), "look": 0.0, "most": workers}
+            run = lambda seed: simulated(here, program, engine, workers, seed, all_of, 0.0, rate, **options)
+            # These seconds have the beginnings of turns, too.
+            rate = all_of / max(seconds - run(1)["tasks"] * here["times"]["turn_begins"], seconds / 2)
+            walls = [run(seed)["wall"] for seed in range(1, 10)]
+            ratio, low, high = (wall / real for wall in (statistics.median(walls), min(walls), max(walls)))
+            ideal = seconds / workers / real
+            print(
+                f"{program:>10} {engine:>7} {workers:2} {executions:10} {blocked:9} {rate:8.0f} {real:7.1f} {ratio * real:11.1f} {ratio:6.2f} {low:5.2f}-{high:4.2f} {ideal:11.2f}",
+                flush=True,
+            )
+            check(abs(math.log(ratio)) < math.log(RATIO), f"simulated time is within {RATIO} times of the real one")
 
 
 def main():

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::base::print::complain;
-use crate::explore::{progress, progress_of, Failure, Progress};
+use crate::explore::{progress_of, progress_of_parts, Failure, Progress};
 
 /// A piece whose process is killed, or lost, so often in a row is not begun again.
 const TRIES: u32 = 5;
@@ -209,10 +209,7 @@ pub(super) fn split_piece(own: &Path, dir: &Path, piece: &Progress) -> Result<Ve
         let said = String::from_utf8_lossy(&done.stderr);
         return Err(said.lines().last().unwrap_or("it was killed").to_string());
     }
-    let stem = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let whole = stem(&piece.file) + "-";
-    let all = progress(dir).map_err(|failure| failure.message)?;
-    Ok(all.into_iter().filter(|part| stem(&part.file).starts_with(&whole)).collect())
+    progress_of_parts(dir, &piece.file).map_err(|failure| failure.message)
 }
 
 /// What is said when vsrun was asked to end.

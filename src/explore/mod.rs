@@ -38,7 +38,9 @@ mod workers;
 pub use explain::explain;
 pub use failure::Failure;
 pub use hunt::hunt;
-pub use pieces::{divide, has_pieces, merge, progress, progress_of, split, words_of, work, Progress, Split};
+pub use pieces::{
+    divide, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress, Split,
+};
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;

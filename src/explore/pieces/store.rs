@@ -222,6 +222,18 @@ pub fn progress(dir: &Path) -> Result<Vec<Progress>, Failure> {
     Manifest::of(dir)?.pieces.iter().map(|name| progress_of(&piece_file(dir, name))).collect()
 }
 
+/// How far the pieces are that a piece of the directory was split into. All others are not looked at: there may be thousands.
+///
+/// # Errors
+/// One is missing or damaged.
+pub fn progress_of_parts(dir: &Path, piece: &Path) -> Result<Vec<Progress>, Failure> {
+    let whole = format!("{}-", piece.file_stem().unwrap_or_default().to_string_lossy());
+    let manifest = Manifest::of(dir)?;
+    let files = manifest.pieces.iter().map(|name| piece_file(dir, name));
+    let is_part = |file: &PathBuf| file.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with(&whole));
+    files.filter(is_part).map(|file| progress_of(&file)).collect()
+}
+
 /// How far the piece of that file is.
 ///
 /// # Errors
