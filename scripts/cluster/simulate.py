@@ -24,7 +24,7 @@ WANTED = {"local": 0.9, "slurm": 0.88, "hq": 0.9}
 # Of tasks, where some are killed or lost.
 LOST = 0.05
 # How far a quick measurement may be from what is stored: other machines, other work beside it.
-BOUND = {"rate": 8.0, "shape": 1.25}
+BOUND = {"rate": 8.0, "shape": 1.25, "begun": 1.4}
 
 failed = []
 
@@ -165,8 +165,23 @@ def short(stored, engines, vsrun):
         check(not wrong and all(one["spent"]["redone"] > 0 for one in bad), f"{engine}, {LOST:.0%} of tasks killed or lost: each execution is done once {wrong or ''}")
         worst = min(one["efficiency"] for one in bad)
         print(f"simulate: with them {medians(bad)['efficiency']:.2f} of 100, the worst {worst:.2f}")
+    begun(stored)
     if vsrun:
         again(stored, vsrun)
+
+
+def begun(stored):
+    """Pieces that had run for a while were divided into 4, and all parts explored: which part of what was left the largest one is, there and as it is simulated."""
+    for program, shape in stored["shapes"].items():
+        for done, rest, others in shape["begun"]:
+            left, shares = rest + sum(others), []
+            for seed in range(50):
+                # The piece was a branch of the first split.
+                tree = policy.Tree(shape["levels"][1:], done + left, seed)
+                parts = policy.divide(tree, policy.Piece(tree.root, done), 4)
+                shares.append(max(part.left() for part in parts) / left)
+            share, real = statistics.median(shares), max([rest, *others]) / left
+            check(1 / BOUND["begun"] < share / real < BOUND["begun"], f"{program}, {left} left of a piece that was divided: the largest part is {real:.2f} of it, {share:.2f} simulated")
 
 
 def again(stored, vsrun):
