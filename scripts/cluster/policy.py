@@ -39,7 +39,7 @@ MOST = {engine: source(f"src/cluster/{engine}.rs", r"const MOST: usize = ([\d_]+
 [SHORTER] = source("src/cluster/desk.rs", r"const SHORTER: u32 = (\d+);")
 source("src/cluster/desk.rs", r"nodes > 1 && self\.left\.len\(\) \+ self\.under_way < each \* nodes")
 source("src/cluster/desk.rs", r"self\.long\.contains\(&piece\.file\) && self\.has_fewer\(FEW, nodes\)")
-source("src/cluster/desk.rs", r"Some\(nodes\) if self\.has_fewer\(1, nodes\) => self\.grain / SHORTER")
+source("src/cluster/desk.rs", r"Some\(nodes\) if self\.has_fewer\(1, nodes\) => \(self\.grain / SHORTER\)")
 source("src/cluster/hands.rs", r"while let Some\(at\) = desk\.left\.iter\(\)\.position\(\|piece\| desk\.is_better_split\(piece, nodes\)\)")
 source("src/cluster/desk.rs", r"progress_of_parts\(dir, &piece\.file\)")
 source("src/search/pieces.rs", r"min_by_key\(\|\(n, piece\)\| \(piece\.search\.base \+ piece\.asleep\(\), \*n\)\)")

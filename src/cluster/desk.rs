@@ -169,7 +169,7 @@ impl Desk {
     /// How long a piece that is begun now has its turn; `nodes`: how many can work at a time, if that is known.
     pub fn turn(&self, nodes: Option<usize>) -> Duration {
         match nodes {
-            Some(nodes) if self.has_fewer(1, nodes) => self.grain / SHORTER,
+            Some(nodes) if self.has_fewer(1, nodes) => (self.grain / SHORTER).max(Duration::from_millis(1)),
             _ => self.grain,
         }
     }
