@@ -128,7 +128,7 @@ def table(stored, engines):
 # Other rules than those of src/cluster, and other options, to see what they would do.
 OTHER = [
     ("as it is", {}),
-    ("divided into 4", {"parts": 4}),
+    ("divided into 8", {"parts": 8}),
     ("divided into 200", {"parts": 200}),
     ("divided below 1 for each", {"few": 1}),
     ("turns that stay as long", {"shorter": 1.0}),

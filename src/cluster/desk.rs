@@ -14,7 +14,7 @@ const TRIES: u32 = 5;
 const NEWS: Duration = Duration::from_secs(2);
 /// Pieces that one of which more are to have something becomes. scripts/simulate.sh says what other numbers would cost: with many most are so small that to
 /// begin them takes longer than to explore them.
-const PARTS: usize = 8;
+const PARTS: usize = 4;
 /// With fewer pieces than that for each node, those that are long are split, so that there is something for whoever is ready first.
 const FEW: usize = 2;
 /// By so much a turn is shorter where there is less than one for each node: what is under way can be split when its turn is over.
