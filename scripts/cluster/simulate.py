@@ -24,7 +24,7 @@ WANTED = {"local": 0.9, "slurm": 0.88, "hq": 0.9}
 # Of tasks, where some are killed or lost.
 LOST = 0.05
 # How far a quick measurement may be from what is stored: other machines, other work beside it.
-BOUND = {"rate": 8.0, "shape": 1.25, "begun": 1.4}
+BOUND = {"rate": 20.0, "shape": 1.25, "begun": 1.4}
 
 failed = []
 
