@@ -33,7 +33,7 @@ const DEPTH: u32 = 3;
 /// What the search allows is looked at after so many of its executions.
 const LOOKS: [u64; 6] = [1, 2, 8, 32, 128, 512];
 /// Of a search whose executions have so many transitions, that is done at once: by lot one hardly comes to an order that is far from those seen.
-const LARGE: u64 = 512;
+const LARGE: u64 = 256;
 /// Of what else is to be drawn each such one is an operation in the other order.
 const TURNED: u64 = 3;
 
