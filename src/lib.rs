@@ -17,6 +17,7 @@ pub mod gdb;
 pub mod held;
 pub mod incomplete;
 pub mod objects;
+pub mod pack;
 pub mod race;
 pub mod report;
 pub mod runtime;

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 use vsrun::base::files;
 use vsrun::base::print::{complain, out};
+use vsrun::base::surroundings;
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Cluster, Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Pieces, Replay, ReportFormat,
-    Searched, Show, Timeline, Trace, Why,
+    Cluster, Command, Config, Daemon, DebugFormat, Explain, Format, Man, Pack, Packed, PictureFormat, Pieces, Replay,
+    ReportFormat, Searched, Show, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed, Split};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -18,7 +19,7 @@ use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, cluster, doctor, gdb, step, why};
+use vsrun::{args, canary, cluster, doctor, gdb, pack, step, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -35,8 +36,12 @@ fn main() -> ExitCode {
     if let Some(result) = gdb::of_debugger(std::env::args_os().skip(1)) {
         return ended(result);
     }
-    let command = match args::parse(std::env::args_os()) {
-        Ok(command) => command,
+    let inside = match pack::inside() {
+        Ok(inside) => inside.map(|inside| inside.packed),
+        Err(failure) => return ended(Err(failure)),
+    };
+    let command = match args::parse_in(std::env::args_os(), inside.as_ref()) {
+        Ok(command) => at_home(command),
         Err(e) => {
             if e.code != 0 {
                 complain(&e.text);
@@ -63,7 +68,8 @@ fn main() -> ExitCode {
         Command::Why(args) => why_it_hangs(&args),
         Command::Daemon(args) => hunt(&args),
         Command::Pieces(args) => pieces(&args),
-        Command::Cluster(args) => explore_in_pieces(&args),
+        Command::Cluster(args) => explore_in_pieces(&args, inside.as_ref()),
+        Command::Pack(args) => packs(&args),
         Command::Completions(args) => out(&args::completions(args.shell)).map(|()| 0).map_err(Failure::from),
         Command::Man(args) => write_pages(&args),
     };
@@ -271,7 +277,7 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
 }
 
 /// A search in pieces, side by side.
-fn explore_in_pieces(args: &Cluster) -> Result<i32, Failure> {
+fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Failure> {
     let there = explore::has_pieces(&args.dir);
     let search = match &args.search {
         Some(_) if there => {
@@ -280,6 +286,7 @@ fn explore_in_pieces(args: &Cluster) -> Result<i32, Failure> {
         }
         Some(search) => search.clone(),
         None if there => searched(&args.dir)?,
+        None if packed.is_some() => search_of(packed)?,
         None => {
             let why = "there are no pieces yet: a program is expected";
             return Err(Failure::environment(format!("{}: {why}", args.dir.display())));
@@ -292,10 +299,58 @@ fn explore_in_pieces(args: &Cluster) -> Result<i32, Failure> {
     Ok(summary.exit_code())
 }
 
+/// The files that vsrun is told to read and write are the machine's, also in a pack.
+fn at_home(mut command: Command) -> Command {
+    if surroundings::is_pack() {
+        command.each_path(&mut |path| *path = pack::to_node(path));
+    }
+    command
+}
+
+/// The search of the pack that vsrun runs in.
+fn search_of(packed: Option<&Packed>) -> Result<Searched, Failure> {
+    let usage = |e: args::UsageError| Failure::environment(e.text);
+    let words = args::search_words(&[], packed.unwrap_or(&Packed::default())).map_err(usage)?;
+    let config = args::searched(&words).map_err(usage)?;
+    Ok(Searched { words, config })
+}
+
+/// Packs a program, looks at a pack, runs vsrun in one.
+fn packs(args: &Pack) -> Result<i32, Failure> {
+    match args {
+        Pack::Make(args) => out(&packed(&pack::make(args)?))?,
+        Pack::Check(args) => out(&pack_is_whole(&pack::check(args)?, &args.dir))?,
+        Pack::Run(args) => match pack::enter(args)? {},
+    }
+    Ok(0)
+}
+
+/// What was packed, and what is done with it.
+fn packed(made: &pack::Made) -> String {
+    let dir = report::shell_line(&[made.dir.join("run").into_os_string()]);
+    let mut text = format!(
+        "packed: {} files, {:.1} MB, with those that {} executions used\n",
+        made.files,
+        made.bytes as f64 / 1e6,
+        made.executions
+    );
+    made.notes.iter().for_each(|note| text.push_str(&format!("  note: {note}\n")));
+    text + &format!("  explore it, here or elsewhere:  {dir}\n  replay a scenario of it:        {dir} replay FILE\n")
+}
+
+fn pack_is_whole(checked: &pack::Checked, dir: &Path) -> String {
+    let program = shell_line(&checked.program);
+    let megabytes = checked.bytes as f64 / 1e6;
+    format!("{}: as it was packed: {} files, {megabytes:.1} MB; it runs {program}\n", dir.display(), checked.files)
+}
+
 /// The search that a piece, or a directory of pieces, is of.
 fn searched(path: &Path) -> Result<Searched, Failure> {
     let words = explore::words_of(path)?;
-    let config = args::searched(&words).map_err(|e| Failure::environment(e.text))?;
+    let mut config = args::searched(&words).map_err(|e| Failure::environment(e.text))?;
+    if surroundings::is_pack() {
+        config.each_path(&mut |path| *path = pack::to_node(path));
+    }
     Ok(Searched { words, config })
 }
 

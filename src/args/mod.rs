@@ -2,8 +2,10 @@
 //!
 //! What the contract names but a later stage brings is parsed and refused here, so that nothing is ignored silently.
 
+mod packed;
 mod pages;
 mod resolve;
 
+pub use packed::search_words;
 pub use pages::{completions, man_pages};
-pub use resolve::{parse, searched, UsageError};
+pub use resolve::{parse, parse_in, searched, UsageError};

@@ -5,15 +5,17 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use super::packed::{self, completed, search_words};
 use crate::config::{
     Bounds, Checkpoint, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
-    DebugFormat, Doctor, Explain, Format, Man, MemoryModel, Pieces, PiecesOptions, Race, RawPieces, Replay,
-    ReportFormat, SearchKind, SearchName, Searched, Show, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
+    DebugFormat, Doctor, Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces,
+    PiecesOptions, Race, RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show,
+    SplitOptions, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 14] = [
+pub(super) const COMMANDS: [&str; 15] = [
     "replay",
     "debug",
     "explain",
@@ -26,6 +28,7 @@ const COMMANDS: [&str; 14] = [
     "daemon",
     "pieces",
     "cluster",
+    "pack",
     "completions",
     "man",
 ];
@@ -40,7 +43,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    fn wrong(what: impl std::fmt::Display) -> UsageError {
+    pub(super) fn wrong(what: impl std::fmt::Display) -> UsageError {
         UsageError { text: format!("vsrun: {what}; try 'vsrun --help'"), code: 2 }
     }
 
@@ -72,7 +75,16 @@ impl From<clap::Error> for UsageError {
 /// # Errors
 /// Wrong usage and what is not supported yet (code 2); `--help` and `--version` (code 0).
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    parse_in(args, None)
+}
+
+/// The same in a pack: where a search is expected it is that one.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn parse_in(args: impl IntoIterator<Item = OsString>, packed: Option<&Packed>) -> Result<Command, UsageError> {
     let args: Vec<OsString> = args.into_iter().collect();
+    let args = packed.map_or_else(|| Ok(args.clone()), |packed| completed(args.clone(), packed))?;
     let raw = Raw::from_arg_matches(&command().try_get_matches_from(&args)?)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
@@ -97,8 +109,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
             Err(UsageError::wrong("the program's name is empty"))
         }
         Some(RawCommand::Daemon(daemon)) => hunt(*daemon).map(Command::Daemon),
-        Some(RawCommand::Pieces(pieces)) => of_pieces(pieces.command).map(Command::Pieces),
-        Some(RawCommand::Cluster(options)) => of_cluster(*options).map(Command::Cluster),
+        Some(RawCommand::Pieces(pieces)) => of_pieces(pieces.command, packed).map(Command::Pieces),
+        Some(RawCommand::Cluster(options)) => of_cluster(*options, packed).map(Command::Cluster),
+        Some(RawCommand::Pack(_)) if packed.is_some() => Err(UsageError::refused("vsrun runs in a pack already")),
+        Some(RawCommand::Pack(options)) => of_pack(*options).map(Command::Pack),
         Some(RawCommand::Completions(completions)) => Ok(Command::Completions(completions)),
         Some(RawCommand::Man(man)) => Ok(Command::Man(man)),
         None => {
@@ -214,12 +228,16 @@ fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
 }
 
 /// What is asked of pieces. The options of the search that is split are kept as they are: whoever explores a piece reads them again.
-fn of_pieces(command: RawPieces) -> Result<Pieces, UsageError> {
+fn of_pieces(command: RawPieces, packed: Option<&Packed>) -> Result<Pieces, UsageError> {
     let options = match command {
         RawPieces::Work(work) => return Ok(Pieces::Work(work)),
         RawPieces::Merge(merge) => return Ok(Pieces::Merge(merge)),
         RawPieces::Divide(divide) => return Ok(Pieces::Divide(divide)),
         RawPieces::Split(options) => options,
+    };
+    let options = match packed {
+        Some(packed) if !options.again => SplitOptions { command: search_words(&options.command, packed)?, ..options },
+        _ => options,
     };
     let search = match (options.command.is_empty(), options.again) {
         (true, true) => None,
@@ -231,13 +249,31 @@ fn of_pieces(command: RawPieces) -> Result<Pieces, UsageError> {
 }
 
 /// What is asked of a cluster.
-fn of_cluster(options: ClusterOptions) -> Result<Cluster, UsageError> {
+fn of_cluster(options: ClusterOptions, packed: Option<&Packed>) -> Result<Cluster, UsageError> {
     let ClusterOptions { engine, nodes, into, dir, grain, look, format, scenario_dir, command } = options;
+    let command = match packed {
+        Some(packed) if !command.is_empty() => search_words(&command, packed)?,
+        _ => command,
+    };
     let search = match command.is_empty() {
         true => None,
         false => Some(Searched { config: Config { format, ..searched(&command)? }, words: command }),
     };
     Ok(Cluster { engine, nodes, into, dir, grain, look, format, scenario_dir, search })
+}
+
+/// What is asked of packs.
+fn of_pack(options: PackOptions) -> Result<Pack, UsageError> {
+    let make = match options.command {
+        Some(RawPack::Check(check)) => return Ok(Pack::Check(check)),
+        Some(RawPack::Run(run)) => return Ok(Pack::Run(run)),
+        None => options.make,
+    };
+    let MakeOptions { dir, add, env, look, words } = make;
+    let packed = packed::packed(&words)?;
+    let raw = Raw::from_arg_matches(&command().try_get_matches_from(["vsrun".into()].iter().chain(&words))?)?;
+    let dir = dir.ok_or_else(|| UsageError::wrong("-o DIR says where the pack is to be"))?;
+    Ok(Pack::Make(MakePack { dir, add, env, look, packed, config: resolve(raw.explore)? }))
 }
 
 /// The search that such words ask for, as after `vsrun`: one that can be split.
@@ -367,7 +403,7 @@ pub(super) fn definition() -> clap::Command {
 }
 
 /// The same as it is read: `-h` has the options that one needs first, `--help` all of them.
-fn command() -> clap::Command {
+pub(super) fn command() -> clap::Command {
     definition().mut_args(|arg| {
         let first = FIRST.contains(&arg.get_id().as_str()) || arg.get_help_heading().is_none();
         arg.hide_short_help(!first)
@@ -402,6 +438,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun daemon [OPTIONS] PROGRAM [ARGS]...
        vsrun pieces split|work|divide|merge ...
        vsrun cluster [--engine local|slurm|hq] [-n N] -o DIR [OPTIONS] [PROGRAM [ARGS]...]
+       vsrun pack -o DIR [--add PATH] [--env NAME[=VALUE]] [OPTIONS] PROGRAM [ARGS]...
+       vsrun pack check|run DIR ...
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 
@@ -431,6 +469,8 @@ enum RawCommand {
     Pieces(PiecesOptions),
     /// Explore a search in pieces side by side, go on where it was broken off
     Cluster(Box<ClusterOptions>),
+    /// Pack a program with all that it needs into a directory, to run from there on any machine
+    Pack(Box<PackOptions>),
     /// Print what a shell reads to complete vsrun's arguments
     #[command(hide = true)]
     Completions(Completions),

@@ -5,6 +5,7 @@ pub mod files;
 pub mod hash;
 pub mod print;
 pub(crate) mod serial;
+pub mod surroundings;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;

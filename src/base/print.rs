@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 
+use super::surroundings::shown;
+
 /// Device number of /dev/null.
 const NULL: u64 = nix::libc::makedev(1, 3);
 
@@ -17,7 +19,7 @@ const NULL: u64 = nix::libc::makedev(1, 3);
 /// It could not be written, though somebody may want it: a full device, a limit, a stream that was closed from the start.
 pub fn out(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(shown(text).as_bytes()).and_then(|()| stdout.flush());
     let written =
         written.and_then(|()| if was_closed(&stdout) { Err(io::Error::other("it is closed")) } else { Ok(()) });
     written
@@ -27,7 +29,7 @@ pub fn out(text: &str) -> io::Result<()> {
 
 /// Writes a line to standard error. Where that cannot be written, nobody can be told.
 pub fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", shown(line));
 }
 
 /// A reader that has seen enough is no error.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::elf::{Dynamic, ElfFile};
@@ -73,27 +73,42 @@ pub(super) fn missing(program: &Path, elf: &ElfFile, loader: &Path, cwd: &Path, 
     if env.preload || loader.canonicalize().ok()? != standard {
         return None;
     }
-    let mut search = Search {
-        env,
-        cwd,
-        cache: LdCache::system(),
-        seen: BTreeSet::new(),
-        queue: Vec::new(),
-        missing: Vec::new(),
-        uncertain: false,
-    };
-    search.push(program.to_path_buf(), elf, &[]);
-    // Breadth first, as the loader does; `seen` keeps it finite.
-    let mut next = 0;
-    while next < search.queue.len() {
-        search.visit(next);
-        next += 1;
-    }
-    let Search { seen, missing, uncertain, .. } = search;
+    let Search { seen, missing, uncertain, .. } = Search::of(program, elf, cwd, env);
     missing.into_iter().find(|m| !uncertain && !seen.contains(&m.library))
 }
 
-impl Search<'_> {
+/// The loader of the program or library at `path`, and the libraries that it needs, directly or not, as far as they are found: by the names
+/// under which the loader opens them. Nothing, if it is neither.
+pub fn needed(path: &Path, cwd: &Path) -> Vec<PathBuf> {
+    let Ok(elf) = ElfFile::open(path) else { return Vec::new() };
+    let loader = elf.interpreter().ok().flatten().map(|loader| PathBuf::from(OsString::from_vec(loader)));
+    let env = LoaderEnv::inherited();
+    let search = Search::of(path, &elf, cwd, &env);
+    loader.into_iter().chain(search.queue.into_iter().skip(1).map(|object| object.path)).collect()
+}
+
+impl<'a> Search<'a> {
+    /// All that a program needs, found or not.
+    fn of(program: &Path, elf: &ElfFile, cwd: &'a Path, env: &'a LoaderEnv) -> Search<'a> {
+        let mut search = Search {
+            env,
+            cwd,
+            cache: LdCache::system(),
+            seen: BTreeSet::new(),
+            queue: Vec::new(),
+            missing: Vec::new(),
+            uncertain: false,
+        };
+        search.push(program.to_path_buf(), elf, &[]);
+        // Breadth first, as the loader does; `seen` keeps it finite.
+        let mut next = 0;
+        while next < search.queue.len() {
+            search.visit(next);
+            next += 1;
+        }
+        search
+    }
+
     /// Notes an object whose own needs are to be visited.
     fn push(&mut self, path: PathBuf, elf: &ElfFile, inherited: &[PathBuf]) {
         let dynamic = match elf.dynamic() {

@@ -11,7 +11,7 @@ pub mod fingerprint;
 pub mod fuzz;
 pub(crate) mod ignored;
 pub mod ldcache;
-mod libraries;
+pub mod libraries;
 mod lines;
 pub mod modules;
 pub mod patch;

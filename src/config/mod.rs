@@ -15,13 +15,17 @@ use values::{
 };
 
 mod forms;
+mod pack;
+mod paths;
 mod pieces;
 mod roots;
 mod searches;
 mod values;
 
 pub use forms::{Format, ReportFormat};
-pub(crate) use pieces::{ClusterOptions, RawPieces};
+pub use pack::{CheckPack, MakePack, Pack, PackOptions, Packed, RunPack};
+pub(crate) use pack::{MakeOptions, RawPack};
+pub(crate) use pieces::{ClusterOptions, RawPieces, SplitOptions};
 pub use pieces::{DividePiece, Engine, MergePieces, PiecesOptions, WorkPiece};
 use roots::ClientsParser;
 pub use roots::{ClientsStart, Restart};
@@ -58,6 +62,8 @@ pub enum Command {
     Pieces(Pieces),
     /// All of that, on an engine.
     Cluster(Cluster),
+    /// Pack a program, look at a pack, run vsrun in one.
+    Pack(Pack),
     /// Print completions.
     Completions(Completions),
     /// Write the man pages.

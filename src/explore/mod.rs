@@ -12,6 +12,7 @@ mod found;
 pub mod fuzz;
 mod hunt;
 mod judge;
+mod names;
 mod outcomes;
 mod pieces;
 mod progress;
@@ -38,6 +39,7 @@ mod workers;
 pub use explain::explain;
 pub use failure::Failure;
 pub use hunt::hunt;
+pub use names::{names_used, Used};
 pub use pieces::{
     divide, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress, Split,
 };

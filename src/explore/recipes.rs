@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use super::failure::Failure;
 use super::replay::{replay, Replayed};
-use crate::base::files;
+use crate::base::{files, surroundings};
 use crate::binary::{self, preflight::Launch};
 use crate::config::{Config, Format, Replay, Words};
 use crate::finding::Bug;
@@ -57,7 +57,7 @@ pub(super) fn prepare(config: &Config) -> Result<Recipe, Failure> {
             None => own.into(),
         };
         notes.push(format!("AddressSanitizer: ASAN_OPTIONS={}", options.to_string_lossy()));
-        env::set_var("ASAN_OPTIONS", options);
+        surroundings::set_variable("ASAN_OPTIONS", &options);
     }
     let unwatched = is_python(&launch.exe) || is_sanitized(&launch.exe);
     Ok(Recipe { program, with, unwatched, sanitized, notes })
@@ -65,7 +65,7 @@ pub(super) fn prepare(config: &Config) -> Result<Recipe, Failure> {
 
 fn set_unless_set(name: &str, value: &str, notes: &mut Vec<String>) {
     if env::var_os(name).is_none() {
-        env::set_var(name, value);
+        surroundings::set_variable(name, OsStr::new(value));
         notes.push(format!("Python: {name}={value}"));
     }
 }
@@ -92,7 +92,7 @@ fn found(words: &[OsString], notes: &mut Vec<String>) -> Result<(Vec<OsString>, 
 }
 
 fn resolved(words: &[OsString]) -> Result<Launch, Failure> {
-    let cwd = env::current_dir().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
+    let cwd = surroundings::cwd().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
     let (program, args) = words.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let path = env::var_os("PATH");
     binary::resolve(program, args, &cwd, path.as_deref()).map_err(|refusal| Failure::environment(refusal.message()))

@@ -63,6 +63,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         flaws: Flaws::default(),
         merges: false,
         own_pages: false,
+        tells_names: false,
         hasty: false,
     }
 }

@@ -14,7 +14,7 @@ use vsrun_model::End;
 
 use super::annotations::annotated;
 use super::failure::Failure;
-use crate::base::files;
+use crate::base::{files, surroundings};
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
 use crate::config::{ClientsStart, Config, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
@@ -102,7 +102,7 @@ pub fn output_file(path: Option<&Path>) -> io::Result<File> {
 
 /// What a configuration says is run, and the file that was asked for; the standard input is left open.
 pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
-    let cwd = std::env::current_dir().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
+    let cwd = surroundings::cwd().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
     let path = std::env::var_os("PATH");
     let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let launch = binary::resolve(program, args, &cwd, path.as_deref())
@@ -125,7 +125,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         exe: launch.exe.into_os_string(),
         argv: launch.argv,
         cwd: cwd.clone().into_os_string(),
-        env: session::environment(),
+        env: surroundings::environment(),
     };
     let options = Options {
         timeouts_any: config.timeouts == Timeouts::Any,
@@ -163,6 +163,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         flaws: config.race().flaws(),
         merges: !config.race().flaws().any(),
         own_pages: false,
+        tells_names: false,
         hasty: false,
         points: config.watch.clone(),
     };

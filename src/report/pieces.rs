@@ -8,6 +8,7 @@ use serde_json::{json, Value};
 
 use super::json::bug as bug_json;
 use super::terminal::shell_path;
+use crate::base::surroundings;
 use crate::base::text::one_line;
 use crate::finding::Worked;
 
@@ -17,9 +18,9 @@ pub fn split(dir: &Path, pieces: &[PathBuf], time: Duration) -> String {
     let mut out =
         format!("{n} piece{} in {} ({:.1} s)\n", if n == 1 { "" } else { "s" }, shell_path(dir), time.as_secs_f64());
     if let Some(first) = pieces.first() {
-        let _ = writeln!(out, "  explore each:  vsrun pieces work {}", shell_path(first));
+        let _ = writeln!(out, "  explore each:  {} pieces work {}", surroundings::command(), shell_path(first));
     }
-    let _ = writeln!(out, "  sum up:        vsrun pieces merge {}", shell_path(dir));
+    let _ = writeln!(out, "  sum up:        {} pieces merge {}", surroundings::command(), shell_path(dir));
     out
 }
 

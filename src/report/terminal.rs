@@ -8,6 +8,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
+use crate::base::surroundings;
 use crate::base::text::escape_bytes;
 
 /// Whether a report to `stream` is to be coloured: it is a terminal that can, or the user asks for it, and the user does not
@@ -51,8 +52,9 @@ impl Paint {
 pub(super) fn replay_lines(scenario: Option<&Path>, alone: bool, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
-    let mut lines = vec![format!("vsrun replay {file}")];
-    if alone {
+    let mut lines = vec![format!("{} replay {file}", surroundings::command())];
+    // In a pack there is no gdb.
+    if alone && !surroundings::is_pack() {
         lines.push(format!("vsrun debug {file}"));
         lines.push(format!(
             "gdb -ex 'handle all nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"

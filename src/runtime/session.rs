@@ -168,6 +168,14 @@ impl PrivateDir {
         (self.place.join("shm"), self.place.join("kept"))
     }
 
+    /// The names of files that executions have told, as they stand in the file: each with a NUL behind it.
+    pub fn names_told(&self) -> io::Result<Vec<u8>> {
+        match fs::read(self.place.join("names")) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            read => read,
+        }
+    }
+
     /// Empties the executions' private layer over the file system.
     pub fn clear_files(&self) -> io::Result<()> {
         match fs::remove_dir_all(self.place.join("files")) {
@@ -477,17 +485,6 @@ pub fn random_file() -> io::Result<OwnedFd> {
     file.write_all(&bytes)?;
     file.set_len(limits::of_file(ENDLESS))?;
     Ok(file.into())
-}
-
-/// The environment of vsrun itself, which the program gets.
-pub fn environment() -> Vec<OsString> {
-    let entry = |(name, value): (OsString, OsString)| {
-        let mut text = name;
-        text.push("=");
-        text.push(value);
-        text
-    };
-    std::env::vars_os().map(entry).collect()
 }
 
 /// `envp` with the shim preloaded.

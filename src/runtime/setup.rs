@@ -52,6 +52,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.world.uncontrolled = spec.options.uncontrolled;
     arena.world.allow_misuse = spec.options.allow_misuse;
     arena.world.livelock = spec.options.livelock;
+    arena.control.names_told = spec.tells_names.into();
     arena.files.private = u32::from(!spec.options.real_files);
     set_clients(arena, spec)?;
     spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
@@ -205,6 +206,8 @@ pub struct Spec {
     pub own_pages: bool,
     /// A divergence is one sooner: it is asked for what the memory that is looked at turns out to be. Set by the worker.
     pub hasty: bool,
+    /// The names of files that executions use are told, see [`Worker::names_told`](super::Worker::names_told).
+    pub tells_names: bool,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
 }

@@ -2,9 +2,13 @@
 //! with a tracer from the start when something is to be looked at.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -355,6 +359,13 @@ impl Worker {
         });
         let logged = name(&files.logged, files.logged_len).map(|file| format!("file {file}{ONLY_WRITTEN}"));
         shown.into_iter().chain(logged).collect()
+    }
+
+    /// The absolute names of files that executions have used so far, where [`Spec::tells_names`] asks for them.
+    pub fn names_told(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let told = self.dir.names_told()?;
+        let names = told.split(|byte| *byte == 0).filter(|name| name.starts_with(b"/"));
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
     /// Calls that went to the kernel since the root, by number.

@@ -22,6 +22,7 @@ fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
 
 /// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    files::tell(nr, &a);
     let before = me().transitions;
     let result = proc::with_real_numbers(nr, a, |a| {
         files::using(nr, a, || match me().transitions != before && descriptors::opens_fifo(nr, a) {

@@ -477,6 +477,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     // A name that cannot be read is told before anything comes between.
     cstr(path, 4096);
     let look = [dir as u64, path, 0, flags as u64, 0, 0];
+    files::tell(libc::SYS_execveat, &look);
     if threaded {
         // Which file it is is settled when the other threads are gone.
         files::note(libc::SYS_execveat, look);

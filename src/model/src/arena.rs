@@ -344,6 +344,8 @@ pub struct Control {
     pub store_buffers: u32,
     /// 1: the process that has the turn has stopped itself because of `told_from`; vsrun clears it.
     pub tells: u32,
+    /// 1: names of files that calls use are told to vsrun, in the file `names` beside the shim library.
+    pub names_told: u32,
     /// Bytes used of the pool; written by the holder of the turn.
     pub pool_used: u64,
     /// From this transition on, counted from 1, who makes one stops itself (SIGSTOP) just before, so that vsrun can see from where in

@@ -16,6 +16,7 @@ mod seen;
 mod shared;
 mod sorts;
 mod states;
+mod told;
 mod uses;
 mod walk;
 
@@ -31,4 +32,5 @@ pub use names::{others_told, CONNECT};
 pub use path::mix;
 pub use room::{forget_walk, with_stack};
 pub use shared::{announce, mapped, mapping, note, using};
+pub use told::tell;
 pub use uses::written_in_turn;

@@ -206,6 +206,11 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
     }
 }
 
+/// Directory and path of each name in a call.
+pub(super) fn names_of(nr: i64, a: &[u64; 6]) -> [Option<(i32, u64)>; 2] {
+    named(nr, a).map(|name| name.map(|name| (name.dir, name.path)))
+}
+
 /// True if it uses names.
 fn has_names(nr: i64) -> bool {
     named(nr, &[0; 6])[0].is_some()

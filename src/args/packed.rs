@@ -1,0 +1,96 @@
+//! The search of a pack: how its options are kept, and how those that are given later come before them.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+use super::resolve::{command, UsageError, COMMANDS};
+use crate::config::Packed;
+
+/// Commands with options of their own that are followed by the program.
+const OF_A_PROGRAM: [&str; 2] = ["trace", "daemon"];
+
+/// The options that were given: the id of each, and a word that gives it again.
+fn options_of(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)> {
+    let mut all = Vec::new();
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        let id = arg.get_id().as_str();
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let (front, between) = match (arg.get_long(), arg.get_short()) {
+            (Some(long), _) => (format!("--{long}"), "="),
+            (None, Some(short)) => (format!("-{short}"), ""),
+            (None, None) => continue,
+        };
+        if !arg.get_action().takes_values() {
+            all.push((id.to_string(), front.into()));
+            continue;
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            let front = OsString::from(format!("{front}{between}"));
+            all.push((id.to_string(), [front.as_os_str(), value].join(OsStr::new(""))));
+        }
+    }
+    all
+}
+
+/// The search that such words ask for, as after `vsrun`.
+///
+/// # Errors
+/// They ask for something else.
+pub(super) fn packed(words: &[OsString]) -> Result<Packed, UsageError> {
+    let command = command();
+    let matches = command.clone().try_get_matches_from([&["vsrun".into()], words].concat())?;
+    let program: Vec<OsString> = matches.get_raw("program").into_iter().flatten().map(OsString::from).collect();
+    match matches.subcommand_name() {
+        None if !program.is_empty() => Ok(Packed { options: options_of(&command, &matches), program }),
+        _ => Err(UsageError::wrong("what is packed is a search: options and a program are expected")),
+    }
+}
+
+/// These options of a search, with those of the pack that they do not give, and its program.
+///
+/// # Errors
+/// There is something else among them.
+pub fn search_words(given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+    filled(&command(), given, packed)
+}
+
+fn filled(command: &Command, given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+    let open = command.clone().mut_arg("program", |program| program.required(false));
+    let matches = open.try_get_matches_from([&["vsrun".into()], given].concat())?;
+    if matches.get_raw("program").is_some() {
+        return Err(UsageError::wrong(
+            "a pack runs the program that is in it, with its arguments: options are expected, no program",
+        ));
+    }
+    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    let instead = options_of(command, &matches);
+    let kept = packed.options.iter().filter(|(id, _)| has(id) && instead.iter().all(|(other, _)| other != id));
+    let words = kept.map(|(_, word)| word).chain(given).cloned().chain(["--".into()]);
+    Ok(words.chain(packed.program.iter().cloned()).collect())
+}
+
+/// A command line, the name of vsrun first, with the search of the pack where one is expected.
+///
+/// # Errors
+/// As those of [`search_words`].
+pub(super) fn completed(args: Vec<OsString>, packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+    let (name, words) =
+        args.split_first().map_or((OsString::from("vsrun"), &[][..]), |(name, words)| (name.clone(), words));
+    let asks = |word: &OsString| word == "-h" || word == "--help" || word == "-V" || word == "--version";
+    let first = words.first().and_then(|word| word.to_str());
+    let own = match first {
+        Some(first) if OF_A_PROGRAM.contains(&first) && !words.iter().any(asks) => {
+            let whole = command();
+            let Some(sub) = whole.find_subcommand(first) else { return Ok(args) };
+            [&words[..1], &filled(sub, &words[1..], packed)?].concat()
+        }
+        Some(first) if COMMANDS.contains(&first) => return Ok(args),
+        _ if words.iter().any(asks) => return Ok(args),
+        _ => search_words(words, packed)?,
+    };
+    Ok([&[name], &own[..]].concat())
+}
