@@ -10,8 +10,8 @@ use vsrun::base::print::{complain, out};
 use vsrun::base::surroundings;
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Cluster, Command, Config, Daemon, DebugFormat, Explain, Format, Man, Pack, Packed, PictureFormat, Pieces, Replay,
-    ReportFormat, Searched, Show, Timeline, Trace, Why,
+    Cluster, Command, Config, Daemon, DebugFormat, Engine, Explain, Format, Man, Pack, Packed, PictureFormat, Pieces,
+    Replay, ReportFormat, Searched, Show, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed, Split};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -279,6 +279,12 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
 /// A search in pieces, side by side.
 fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Failure> {
     let there = explore::has_pieces(&args.dir);
+    if surroundings::is_pack() && args.engine != Engine::Local {
+        return Err(Failure::environment(
+            "no engine can be reached from a pack: split in the pack (pieces split), let the engine run DIR/run pieces work PIECE for each \
+             piece, and sum up in the pack (pieces merge)",
+        ));
+    }
     let search = match &args.search {
         Some(_) if there => {
             let why = "the directory has pieces already: without a program they go on";
@@ -318,30 +324,11 @@ fn search_of(packed: Option<&Packed>) -> Result<Searched, Failure> {
 /// Packs a program, looks at a pack, runs vsrun in one.
 fn packs(args: &Pack) -> Result<i32, Failure> {
     match args {
-        Pack::Make(args) => out(&packed(&pack::make(args)?))?,
-        Pack::Check(args) => out(&pack_is_whole(&pack::check(args)?, &args.dir))?,
+        Pack::Make(args) => out(&pack::make(args)?.text())?,
+        Pack::Check(args) => out(&pack::check(args)?.text())?,
         Pack::Run(args) => match pack::enter(args)? {},
     }
     Ok(0)
-}
-
-/// What was packed, and what is done with it.
-fn packed(made: &pack::Made) -> String {
-    let dir = report::shell_line(&[made.dir.join("run").into_os_string()]);
-    let mut text = format!(
-        "packed: {} files, {:.1} MB, with those that {} executions used\n",
-        made.files,
-        made.bytes as f64 / 1e6,
-        made.executions
-    );
-    made.notes.iter().for_each(|note| text.push_str(&format!("  note: {note}\n")));
-    text + &format!("  explore it, here or elsewhere:  {dir}\n  replay a scenario of it:        {dir} replay FILE\n")
-}
-
-fn pack_is_whole(checked: &pack::Checked, dir: &Path) -> String {
-    let program = shell_line(&checked.program);
-    let megabytes = checked.bytes as f64 / 1e6;
-    format!("{}: as it was packed: {} files, {megabytes:.1} MB; it runs {program}\n", dir.display(), checked.files)
 }
 
 /// The search that a piece, or a directory of pieces, is of.

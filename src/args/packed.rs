@@ -66,9 +66,15 @@ fn filled(command: &Command, given: &[OsString], packed: &Packed) -> Result<Vec<
             "a pack runs the program that is in it, with its arguments: options are expected, no program",
         ));
     }
-    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    let find = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
+    let excludes = |one: &str, other: &str| {
+        find(one).is_some_and(|arg| command.get_arg_conflicts_with(arg).iter().any(|arg| arg.get_id() == other))
+    };
+    // What is given later comes before what the pack has: the same option, and one that cannot be given beside it.
     let instead = options_of(command, &matches);
-    let kept = packed.options.iter().filter(|(id, _)| has(id) && instead.iter().all(|(other, _)| other != id));
+    let replaced =
+        |id: &str| instead.iter().any(|(other, _)| other == id || excludes(id, other) || excludes(other, id));
+    let kept = packed.options.iter().filter(|(id, _)| find(id).is_some() && !replaced(id));
     let words = kept.map(|(_, word)| word).chain(given).cloned().chain(["--".into()]);
     Ok(words.chain(packed.program.iter().cloned()).collect())
 }

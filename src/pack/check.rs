@@ -15,18 +15,30 @@ use crate::base::hash::{fnv1a, fold};
 use crate::base::text::escape;
 use crate::config::CheckPack;
 use crate::explore::Failure;
+use crate::report::shell_line;
+use crate::report::terminal::shell_path;
 
 /// What is said of a file that is not as it was packed.
 const CHANGED: &str = "it is not what was packed (damaged, or changed since): pack it again, or copy it again";
 
 /// A pack that is as it was packed.
 pub struct Checked {
+    /// Where.
+    pub dir: PathBuf,
     /// Regular files.
     pub files: usize,
     /// Bytes of them.
     pub bytes: u64,
     /// The program and its arguments.
     pub program: Vec<OsString>,
+}
+
+impl Checked {
+    /// What is said of it.
+    pub fn text(&self) -> String {
+        let (dir, program, megabytes) = (shell_path(&self.dir), shell_line(&self.program), self.bytes as f64 / 1e6);
+        format!("{dir}: as it was packed: {} files, {megabytes:.1} MB; it runs {program}\n", self.files)
+    }
 }
 
 /// The directory with the files of a pack. Nothing is looked up but below it, and through no link.
@@ -150,7 +162,7 @@ pub fn check(args: &CheckPack) -> Result<Checked, Failure> {
         Err(e) => return Err(refused(dir, format!("{SCRIPT}: {e}"))),
     }
     none_else(dir, Path::new(""), &known)?;
-    Ok(Checked { files: count, bytes, program: manifest.program })
+    Ok(Checked { dir: dir.clone(), files: count, bytes, program: manifest.program })
 }
 
 /// An error if there is a file below that name that is none of the pack's.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{Manifest, MANIFEST, OWN, SCRIPT, VSRUN};
+use super::manifest::{Manifest, OWN, SCRIPT, VSRUN};
 use crate::base::surroundings::{self, Surroundings, NODE};
 use crate::config::Packed;
 use crate::explore::Failure;
@@ -28,8 +28,7 @@ pub fn inside() -> Result<Option<Inside>, Failure> {
     if !std::env::current_exe().is_ok_and(|exe| exe == root.join(VSRUN)) {
         return Ok(None);
     }
-    let text = crate::base::files::read(&root.join(OWN).join(MANIFEST), u64::MAX)?;
-    let manifest = Manifest::read(&text).map_err(Failure::environment)?;
+    let (manifest, _) = Manifest::of(&root.join(OWN))?;
     let pack = std::env::var_os(PACK_VARIABLE);
     let command = pack.map_or_else(|| "vsrun".to_string(), |dir| shell_path(&Path::new(&dir).join(SCRIPT)));
     let options = manifest.options.into_iter().map(|option| (option.name, option.word)).collect();

@@ -17,7 +17,7 @@ use crate::base::text::escape;
 use crate::binary::libraries;
 use crate::config::MakePack;
 use crate::explore::{names_used, Failure};
-use crate::report::terminal::shell_word;
+use crate::report::terminal::{shell_path, shell_word};
 
 /// Variables that are taken along unasked: what programs, loaders and libraries look at, and no secrets.
 const VARIABLES: [&str; 7] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ"];
@@ -40,6 +40,21 @@ pub struct Made {
     pub executions: u64,
     /// Sentences about what was left out.
     pub notes: Vec<String>,
+}
+
+impl Made {
+    /// What is said of it, and what is done with it.
+    pub fn text(&self) -> String {
+        let run = shell_path(&self.dir.join(SCRIPT));
+        let notes: String = self.notes.iter().map(|note| format!("  note: {note}\n")).collect();
+        format!(
+            "packed: {} files, {:.1} MB, with those that {} execution{} used\n{notes}  explore it, here or elsewhere:  {run}\n  replay a scenario of it:        {run} replay FILE\n",
+            self.files,
+            self.bytes as f64 / 1e6,
+            self.executions,
+            if self.executions == 1 { "" } else { "s" },
+        )
+    }
 }
 
 /// Packs a program.
@@ -80,9 +95,11 @@ pub fn make(args: &MakePack) -> Result<Made, Failure> {
     found.put(VSRUN, &own);
     let options = options_of(args, &cwd, &mut found);
 
-    fs::create_dir_all(dir.join(ROOT)).map_err(failed)?;
-    let entries = write_all(&dir.join(ROOT), &found, &mut notes)?;
     let script = script(&found, &needs).ok_or_else(|| Failure::own("vsrun bug: its own loader is not in the pack"))?;
+    fs::create_dir_all(dir.join(ROOT)).map_err(failed)?;
+    // What is not whole does not stay.
+    let entries =
+        write_all(&dir.join(ROOT), &found, &mut notes).inspect_err(|_| drop(fs::remove_dir_all(dir.join(ROOT))))?;
     let script_content = write(&dir.join(SCRIPT), &mut script.as_bytes(), 0o755, (0, 0)).map_err(failed)?;
     let files = entries.iter().filter_map(|entry| match &entry.what {
         What::File(content) => Some(content.size),
