@@ -16,6 +16,7 @@ mod limits;
 mod lock_free;
 mod odd_code;
 mod outcomes;
+mod pack;
 mod pages;
 mod pieces;
 mod places;
