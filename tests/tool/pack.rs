@@ -271,8 +271,11 @@ fn a_search_in_pieces_and_options_that_are_given_later() {
     assert!(!place.path("made").exists());
     let (_, said) = place.packed("here", &["--bound", "delays=0", "--format", "json"]);
     assert!(said.contains("\"verdict\""), "{said}");
+    // By the seed of the pack it comes to the deadlock; in the order in which threads run on it does not.
     let (status, said) = place.packed("here", &["trace"]);
-    assert!(status == Some(0) && said.contains("pthread_mutex_lock(b)"), "{said}");
+    assert!(status == Some(1) && said.contains("deadlock: 2 threads"), "{said}");
+    let (status, said) = place.packed("here", &["trace", "--seed", "1"]);
+    assert!(matches!(status, Some(0 | 1)) && said.contains("pthread_mutex_lock(b)"), "{said}");
     for words in [&["./program"][..], &["--keep-going", "/bin/true"], &["pieces", "split", "-o", "x", "./program"]] {
         let (status, said) = place.packed("here", words);
         assert!(status == Some(2) && said.contains("a pack runs the program that is in it"), "{words:?}: {said}");
@@ -445,9 +448,9 @@ fn libraries_lie_where_they_lie_on_the_machine_also_large_ones() {
     );
     native.env_remove("SECRET");
     let (status, said) = ended(native);
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(3), "{said}");
     let (status, said) = place.packed("here", &["--output", "packed"]);
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(3), "{said}");
     let read = |name: &str| fs::read_to_string(place.path(name)).expect("what it printed");
     let (native, packed) = (read("native"), read("here/packed"));
     assert!(native.contains("/libstdc++.so") && native.contains("thrown 1 stack 0x7ff"), "{native}");
