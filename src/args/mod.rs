@@ -6,6 +6,5 @@ mod packed;
 mod pages;
 mod resolve;
 
-pub use packed::search_words;
 pub use pages::{completions, man_pages};
-pub use resolve::{parse, parse_in, searched, UsageError};
+pub use resolve::{parse, parse_in, search_words, searched, UsageError};

@@ -5,8 +5,21 @@ use std::ffi::{OsStr, OsString};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use super::resolve::{command, UsageError, COMMANDS};
 use crate::config::Packed;
+
+/// Why a command line of a pack is none.
+pub(super) enum Wrong {
+    /// As for any command line.
+    Usage(Box<clap::Error>),
+    /// It has what is not for a pack.
+    Packed(&'static str),
+}
+
+impl From<clap::Error> for Wrong {
+    fn from(e: clap::Error) -> Wrong {
+        Wrong::Usage(Box::new(e))
+    }
+}
 
 /// Commands with options of their own that are followed by the program.
 const OF_A_PROGRAM: [&str; 2] = ["trace", "daemon"];
@@ -40,13 +53,12 @@ fn options_of(command: &Command, matches: &ArgMatches) -> Vec<(String, OsString)
 ///
 /// # Errors
 /// They ask for something else.
-pub(super) fn packed(words: &[OsString]) -> Result<Packed, UsageError> {
-    let command = command();
+pub(super) fn packed(command: &Command, words: &[OsString]) -> Result<Packed, Wrong> {
     let matches = command.clone().try_get_matches_from([&["vsrun".into()], words].concat())?;
     let program: Vec<OsString> = matches.get_raw("program").into_iter().flatten().map(OsString::from).collect();
     match matches.subcommand_name() {
-        None if !program.is_empty() => Ok(Packed { options: options_of(&command, &matches), program }),
-        _ => Err(UsageError::wrong("what is packed is a search: options and a program are expected")),
+        None if !program.is_empty() => Ok(Packed { options: options_of(command, &matches), program }),
+        _ => Err(Wrong::Packed("what is packed is a search: options and a program are expected")),
     }
 }
 
@@ -54,15 +66,11 @@ pub(super) fn packed(words: &[OsString]) -> Result<Packed, UsageError> {
 ///
 /// # Errors
 /// There is something else among them.
-pub fn search_words(given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, UsageError> {
-    filled(&command(), given, packed)
-}
-
-fn filled(command: &Command, given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+pub(super) fn filled(command: &Command, given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, Wrong> {
     let open = command.clone().mut_arg("program", |program| program.required(false));
     let matches = open.try_get_matches_from([&["vsrun".into()], given].concat())?;
     if matches.get_raw("program").is_some() {
-        return Err(UsageError::wrong(
+        return Err(Wrong::Packed(
             "a pack runs the program that is in it, with its arguments: options are expected, no program",
         ));
     }
@@ -82,21 +90,25 @@ fn filled(command: &Command, given: &[OsString], packed: &Packed) -> Result<Vec<
 /// A command line, the name of vsrun first, with the search of the pack where one is expected.
 ///
 /// # Errors
-/// As those of [`search_words`].
-pub(super) fn completed(args: Vec<OsString>, packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+/// As those of [`filled`].
+pub(super) fn completed(
+    command: &Command,
+    commands: &[&str],
+    args: Vec<OsString>,
+    packed: &Packed,
+) -> Result<Vec<OsString>, Wrong> {
     let (name, words) =
         args.split_first().map_or((OsString::from("vsrun"), &[][..]), |(name, words)| (name.clone(), words));
     let asks = |word: &OsString| word == "-h" || word == "--help" || word == "-V" || word == "--version";
     let first = words.first().and_then(|word| word.to_str());
     let own = match first {
         Some(first) if OF_A_PROGRAM.contains(&first) && !words.iter().any(asks) => {
-            let whole = command();
-            let Some(sub) = whole.find_subcommand(first) else { return Ok(args) };
+            let Some(sub) = command.find_subcommand(first) else { return Ok(args) };
             [&words[..1], &filled(sub, &words[1..], packed)?].concat()
         }
-        Some(first) if COMMANDS.contains(&first) => return Ok(args),
+        Some(first) if commands.contains(&first) => return Ok(args),
         _ if words.iter().any(asks) => return Ok(args),
-        _ => search_words(words, packed)?,
+        _ => filled(command, words, packed)?,
     };
     Ok([&[name], &own[..]].concat())
 }

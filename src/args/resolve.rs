@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use super::packed::{self, completed, search_words};
+use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
     Bounds, Checkpoint, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
     DebugFormat, Doctor, Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces,
@@ -15,7 +15,7 @@ use crate::config::{
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-pub(super) const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 15] = [
     "replay",
     "debug",
     "explain",
@@ -43,7 +43,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    pub(super) fn wrong(what: impl std::fmt::Display) -> UsageError {
+    fn wrong(what: impl std::fmt::Display) -> UsageError {
         UsageError { text: format!("vsrun: {what}; try 'vsrun --help'"), code: 2 }
     }
 
@@ -70,6 +70,23 @@ impl From<clap::Error> for UsageError {
     }
 }
 
+impl From<Wrong> for UsageError {
+    fn from(wrong: Wrong) -> UsageError {
+        match wrong {
+            Wrong::Usage(error) => UsageError::from(*error),
+            Wrong::Packed(why) => UsageError::wrong(why),
+        }
+    }
+}
+
+/// These options of a search, with those of the pack that they do not give, and its program.
+///
+/// # Errors
+/// There is something else among them.
+pub fn search_words(given: &[OsString], packed: &Packed) -> Result<Vec<OsString>, UsageError> {
+    Ok(filled(&command(), given, packed)?)
+}
+
 /// Reads the command line; the first of `args` is the name of vsrun itself.
 ///
 /// # Errors
@@ -84,7 +101,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
 /// Those of [`parse`].
 pub fn parse_in(args: impl IntoIterator<Item = OsString>, packed: Option<&Packed>) -> Result<Command, UsageError> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let args = packed.map_or_else(|| Ok(args.clone()), |packed| completed(args.clone(), packed))?;
+    let args =
+        packed.map_or_else(|| Ok(args.clone()), |packed| completed(&command(), &COMMANDS, args.clone(), packed))?;
     let raw = Raw::from_arg_matches(&command().try_get_matches_from(&args)?)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
@@ -270,7 +288,7 @@ fn of_pack(options: PackOptions) -> Result<Pack, UsageError> {
         None => options.make,
     };
     let MakeOptions { dir, add, env, look, words } = make;
-    let packed = packed::packed(&words)?;
+    let packed = packed::packed(&command(), &words)?;
     let raw = Raw::from_arg_matches(&command().try_get_matches_from(["vsrun".into()].iter().chain(&words))?)?;
     let dir = dir.ok_or_else(|| UsageError::wrong("-o DIR says where the pack is to be"))?;
     Ok(Pack::Make(MakePack { dir, add, env, look, packed, config: resolve(raw.explore)? }))
@@ -403,7 +421,7 @@ pub(super) fn definition() -> clap::Command {
 }
 
 /// The same as it is read: `-h` has the options that one needs first, `--help` all of them.
-pub(super) fn command() -> clap::Command {
+fn command() -> clap::Command {
     definition().mut_args(|arg| {
         let first = FIRST.contains(&arg.get_id().as_str()) || arg.get_help_heading().is_none();
         arg.hide_short_help(!first)

@@ -23,7 +23,7 @@ mod searches;
 mod values;
 
 pub use forms::{Format, ReportFormat};
-pub use pack::{CheckPack, MakePack, Pack, PackOptions, Packed, RunPack};
+pub use pack::{CheckPack, PackOptions, Packed, RunPack};
 pub(crate) use pack::{MakeOptions, RawPack};
 pub(crate) use pieces::{ClusterOptions, RawPieces, SplitOptions};
 pub use pieces::{DividePiece, Engine, MergePieces, PiecesOptions, WorkPiece};
@@ -771,4 +771,33 @@ pub struct Cluster {
     pub scenario_dir: PathBuf,
     /// What is explored; nothing: what is there.
     pub search: Option<Searched>,
+}
+
+/// Makes a pack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MakePack {
+    /// Where.
+    pub dir: PathBuf,
+    /// More files.
+    pub add: Vec<PathBuf>,
+    /// More variables of the environment.
+    pub env: Vec<OsString>,
+    /// How long its executions are looked at.
+    pub look: Duration,
+    /// The search.
+    pub packed: Packed,
+    /// The same, resolved.
+    pub config: Config,
+}
+
+/// What is asked of packs.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pack {
+    /// To make one.
+    Make(MakePack),
+    /// To look at one.
+    Check(CheckPack),
+    /// To run vsrun in one.
+    Run(RunPack),
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::values::duration;
-use super::Config;
 
 /// The options of `vsrun pack`.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -74,33 +73,4 @@ pub struct Packed {
     pub options: Vec<(String, OsString)>,
     /// The program and its arguments, as they are given.
     pub program: Vec<OsString>,
-}
-
-/// Makes a pack.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MakePack {
-    /// Where.
-    pub dir: PathBuf,
-    /// More files.
-    pub add: Vec<PathBuf>,
-    /// More variables of the environment.
-    pub env: Vec<OsString>,
-    /// How long its executions are looked at.
-    pub look: Duration,
-    /// The search.
-    pub packed: Packed,
-    /// The same, resolved.
-    pub config: Config,
-}
-
-/// What is asked of packs.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug, PartialEq)]
-pub enum Pack {
-    /// To make one.
-    Make(MakePack),
-    /// To look at one.
-    Check(CheckPack),
-    /// To run vsrun in one.
-    Run(RunPack),
 }
