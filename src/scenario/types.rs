@@ -237,6 +237,9 @@ pub struct Then {
     /// Of `rff`: object, who writes it, who reads that (hexadecimal names), and whether that is wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wishes: Vec<(String, String, String, bool)>,
+    /// Choices that are made first, as far as that is possible: thread, alternative, kind of operation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guide: Vec<(String, u32, String)>,
 }
 
 /// Policies by name; what is not here stays on the thread.
@@ -262,7 +265,8 @@ impl Then {
         let interest = schedule.interest.iter().map(|&name| hex(name)).collect();
         let wish = |w: &Wish| (hex(w.object), hex(w.writer), hex(w.reader), w.wanted != 0);
         let wishes = schedule.wishes.iter().map(wish).collect();
-        Then { policy: known.1.to_string(), seed: schedule.seed, pct, pct_fair, expected, interest, wishes }
+        let guide = schedule.guide.iter().map(|c| (c.uid.to_string(), c.value, c.kind.name().to_string())).collect();
+        Then { policy: known.1.to_string(), seed: schedule.seed, pct, pct_fair, expected, interest, wishes, guide }
     }
 
     /// The schedule that begins with `prefix` and goes on like this; unknown names are left out.
@@ -280,6 +284,10 @@ impl Then {
             Some(Wish::new(number(object)?, number(writer)?, number(reader)?, *wanted))
         };
         let wishes = self.wishes.iter().filter_map(wish).collect();
+        let choice = |(thread, value, kind): &(String, u32, String)| {
+            Some(Choice::new(Uid::parse(thread)?, *value, Kind::from_name(kind)?))
+        };
+        let guide = self.guide.iter().filter_map(choice).collect();
         let seed = self.seed;
         Schedule {
             prefix,
@@ -291,6 +299,7 @@ impl Then {
             expected,
             interest,
             wishes,
+            guide,
             ..Schedule::default()
         }
     }

@@ -299,7 +299,7 @@ fn what_is_no_piece_is_refused() {
 fn a_piece_is_split_again() {
     for (source, argument, options) in [
         ("lockcount.c", "6", &["--race", "off"][..]),
-        ("philosophers_threads.c", "6", &["--race", "off", "--keep-going"]),
+        ("philosophers_threads.c", "7", &["--race", "off", "--keep-going"]),
     ] {
         let place = Place::new(&format!("again-{}", source.trim_end_matches(".c")), source);
         let search = [options, &["./program", argument]].concat();
