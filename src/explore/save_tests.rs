@@ -206,3 +206,13 @@ fn a_damaged_state_does_not_take_the_place_of_the_one_before_it() {
     assert_eq!(Saved::load(&path).unwrap().0, first);
     assert!(first.write(std::path::Path::new("/dev/null"), false).is_err());
 }
+
+/// The saved search of the fuzzer's corpus is one of today. With `VSRUN_CORPUS=write` it is written: after a change of what is saved.
+#[test]
+fn the_saved_search_of_the_corpus_is_one_of_today() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/saved/one");
+    if std::env::var_os("VSRUN_CORPUS").is_some() {
+        saved().write(&path, false).unwrap();
+    }
+    assert_eq!(Saved::load(&path).unwrap().0, saved());
+}

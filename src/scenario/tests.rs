@@ -272,8 +272,8 @@ fn directories_that_cannot_be_written_to() {
 
 #[test]
 fn what_comes_after_the_steps_is_said_with_its_guide() {
-    let choice = |uid, value, kind| Choice::new(vsrun_model::Uid(uid), value, kind);
-    let guide = vec![choice(9, 0, Kind::MUTEX_LOCK), choice(0x1_0000_0003, 2, Kind::SEM_POST)];
+    let choice = |thread, value, kind| Choice::new(Uid::parse(thread).unwrap(), value, kind);
+    let guide = vec![choice("0", 0, Kind::MUTEX_LOCK), choice("0.3", 2, Kind::SEM_POST)];
     let schedule = Schedule { guide, policy: Policy::POS, seed: 5, pct_fair: u64::MAX, ..Schedule::default() };
     let text = serde_json::to_string(&Then::new(&schedule)).unwrap();
     let then: Then = serde_json::from_str(&text).unwrap();
