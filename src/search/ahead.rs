@@ -86,7 +86,7 @@ struct Run {
 /// What a search has for its next execution.
 enum Next {
     /// It is to be run.
-    Run(Schedule),
+    Run(Box<Schedule>),
     /// It is under way.
     UnderWay,
     /// There is none.
@@ -201,7 +201,7 @@ impl Search for InOrder {
         let InOrder { whole, next_ticket, discarded, settled, .. } = self;
         let mut desk = Desk { next_ticket, discarded, settled };
         match whole.next(&mut desk) {
-            Next::Run(schedule) => return Some(schedule),
+            Next::Run(schedule) => return Some(*schedule),
             Next::Over => return None,
             Next::UnderWay if !parallel => return None,
             Next::UnderWay => {}
@@ -320,7 +320,7 @@ impl Part {
         let ticket = desk.ticket();
         let schedule = order.with_ticket(ticket);
         self.turn = Some(Turn { leaf, ticket, order });
-        Next::Run(schedule)
+        Next::Run(Box::new(schedule))
     }
 
     /// The first of what it was told of, if that is what is asked for.
@@ -372,7 +372,7 @@ impl Part {
     /// An execution for this part or one of its own.
     fn start(&mut self, desk: &mut Desk) -> Option<Schedule> {
         match self.next(desk) {
-            Next::Run(schedule) => Some(schedule),
+            Next::Run(schedule) => Some(*schedule),
             Next::UnderWay => self.run_ahead(None, desk),
             Next::Over => None,
         }
