@@ -15,6 +15,7 @@ use values::{
 };
 
 mod forms;
+mod installed;
 mod pack;
 mod paths;
 mod pieces;
@@ -23,6 +24,7 @@ mod searches;
 mod values;
 
 pub use forms::{Format, ReportFormat};
+pub use installed::{Completions, Man, Shell};
 pub use pack::{CheckPack, PackOptions, Packed, RunPack};
 pub(crate) use pack::{MakeOptions, RawPack};
 pub(crate) use pieces::{ClusterOptions, RawPieces, SplitOptions};
@@ -474,31 +476,6 @@ pub struct Why {
     /// The process
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: i32,
-}
-
-/// A shell that completes arguments.
-#[allow(missing_docs)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-/// Prints what a shell reads to complete vsrun's arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: Shell,
-}
-
-/// Writes the man pages.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub struct Man {
-    /// A directory that is there
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
 }
 
 /// The form of a picture of an execution.

@@ -62,10 +62,12 @@ const TURNS: [usize; 6] = [0, 3, 1, 2, 3, 4];
 
 /// A schedule that was drawn: by whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lot(usize);
-
-/// By prediction.
-const PREDICTED: Lot = Lot(usize::MAX);
+pub(super) enum Lot {
+    /// By one of the lots.
+    Drawn(usize),
+    /// It is a prediction.
+    Predicted,
+}
 
 impl First {
     /// What is drawn with these options; `None`: nothing.
@@ -124,11 +126,11 @@ impl First {
     pub fn draw(&mut self) -> Option<(Lot, Schedule)> {
         let turned = self.predict.predicts() && (self.drawn.is_multiple_of(TURNED) || self.spent.0 < BEFORE);
         let (lot, schedule) = if self.predict.deadlocks() > 0 || turned {
-            (PREDICTED, self.predict.next()?)
+            (Lot::Predicted, self.predict.next()?)
         } else {
-            let lot = Lot(TURNS[self.turn % TURNS.len()]);
+            let lot = TURNS[self.turn % TURNS.len()];
             self.turn += 1;
-            (lot, self.lots[lot.0].next()?)
+            (Lot::Drawn(lot), self.lots[lot].next()?)
         };
         self.drawn += 1;
         // With several workers these are under way at the same time.
@@ -139,8 +141,8 @@ impl First {
     /// What became of one; `cut`: it was at `most` transitions.
     pub fn done(&mut self, lot: Lot, ticket: u64, trace: &Trace, cut: bool) {
         match lot {
-            PREDICTED => self.predict.done(ticket, trace),
-            Lot(n) => self.lots[n].done(ticket, trace),
+            Lot::Drawn(n) => self.lots[n].done(ticket, trace),
+            Lot::Predicted => self.predict.done(ticket, trace),
         }
         self.spent.1 += trace.steps.len() as u64 + trace.unrecorded;
         self.cut = if cut { self.cut + 1 } else { 0 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use nix::sys::resource::{getrlimit, Resource};
-use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, MAX_PATH, MAX_PREFIX, POOL_FD, QUARANTINE, RANDOM_FD};
+use vsrun_model::arena::{guide_that_fits, Arena, Mode, Plan, ARENA_FD, MAX_PATH, POOL_FD, QUARANTINE, RANDOM_FD};
 
 use vsrun_model::closing::{Awaits, MAX_AWAITED_TEXT};
 use vsrun_model::watch::state;
@@ -155,7 +155,7 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         fail_on_exit: spec.options.fail_on_exit,
         unshared: spec.objects.unshared,
         prefix_len: schedule.prefix.len() as u32,
-        guide_len: schedule.guide.len().min(MAX_PREFIX - schedule.prefix.len().min(MAX_PREFIX)) as u32,
+        guide_len: guide_that_fits(schedule.prefix.len(), schedule.guide.len()) as u32,
     }
 }
 

@@ -58,6 +58,16 @@ pub const MAX_MET: usize = 1 << 7;
 pub const ALL_PAGES: u64 = u64::MAX;
 /// Longest schedule prefix.
 pub const MAX_PREFIX: usize = 1 << 20;
+/// Of a guide of `guide` choices behind a prefix of `prefix`: so many as there is room for.
+pub const fn guide_that_fits(prefix: usize, guide: usize) -> usize {
+    let room = MAX_PREFIX.saturating_sub(prefix);
+    if guide < room {
+        guide
+    } else {
+        room
+    }
+}
+
 /// Most entries of a sleep set.
 pub const MAX_SLEEP: usize = 1 << 14;
 /// Most threads of which it is said how many transitions they are expected to make.
@@ -610,7 +620,7 @@ impl Arena {
     /// Says which choices are to be made as far as that is possible, behind the prefix, after [`Arena::prepare`]. What does not fit is left out.
     pub fn guide(&mut self, choices: &[Choice]) {
         let at = self.plan.prefix_len as usize;
-        let n = choices.len().min(MAX_PREFIX - at);
+        let n = guide_that_fits(at, choices.len());
         self.prefix[at..at + n].copy_from_slice(&choices[..n]);
         self.plan.guide_len = n as u32;
     }

@@ -13,13 +13,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::arena::{Choice, Policy};
-use vsrun_model::{Kind, Uid};
+use vsrun_model::sharing::name_of;
+use vsrun_model::{Kind, ObjId, Uid};
 
 use super::api::Search;
-use super::clock::{add, Clock};
+use super::clock::{add, contains, Clock};
 use super::lots::Lots;
 use crate::base::hash::fnv1a;
 use crate::codec;
+use crate::held::Hold;
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -53,7 +55,7 @@ enum Which {
     Last,
 }
 
-/// In which ways pairs are turned; whether the rest keeps its order, or the thread that came first goes on as long as it can.
+/// In which ways pairs are turned. The last word: all else comes in its order behind them; or the thread that now comes first goes on as long as it can.
 const WAYS: [(Whose, Which, bool); 4] = [
     (Whose::Farthest, Which::Last, false),
     (Whose::Nearest, Which::First, false),
@@ -251,7 +253,7 @@ impl Base {
             Some((*self.threads.get(thread as usize)?, value, kind))
         };
         let mut made = prediction.first.clone();
-        let is_first = |made: &Clock, n: usize| super::clock::contains(made, self.steps[n].0, n);
+        let is_first = |made: &Clock, n: usize| contains(made, self.steps[n].0, n);
         let first = (0..self.steps.len()).filter(|&n| is_first(&made, n));
         let mut guide: Vec<_> = first.filter_map(choice).collect();
         guide.extend(prediction.then.iter().filter_map(|&n| choice(n as usize)));
@@ -266,13 +268,17 @@ impl Base {
     }
 }
 
+/// The name of an object, the same in every execution; `None`: it is none, but a thread or a process.
+fn object_named(trace: &Trace, object: ObjId) -> Option<u64> {
+    trace.objects.get(object as usize).map(|&key| name_of(key))
+}
+
 /// The same circle has the same name in every execution.
 fn name_of_circle(trace: &Trace, circle: &[&Request]) -> u64 {
-    let object = |lock: u32| trace.objects.get(lock as usize).map_or(0, |key| fnv1a(format!("{key:?}").bytes()));
+    let lock = |hold: &Hold| object_named(trace, hold.lock).unwrap_or_default();
     let of = |request: &&Request| {
         let thread = trace.threads.get(request.thread as usize).map_or(0, |uid| uid.0);
-        let holds = request.holds.iter().map(|hold| object(hold.lock));
-        let words = [thread, object(request.wants.lock)].into_iter().chain(holds);
+        let words = [thread, lock(&request.wants)].into_iter().chain(request.holds.iter().map(lock));
         fnv1a(words.flat_map(u64::to_le_bytes))
     };
     circle.iter().map(of).fold(1, u64::wrapping_add)
@@ -296,10 +302,7 @@ fn alike(trace: &Trace, pairs: &[Pair], each: bool) -> Vec<Alike> {
 fn name_of_pair(trace: &Trace, pair: Pair, each: bool) -> u64 {
     let words = [pair.0, pair.1].into_iter().flat_map(|n| {
         let act = &trace.steps[n].act;
-        let object = act.op.operands().into_iter().map(|o| match trace.objects.get(o as usize) {
-            Some(key) => fnv1a(format!("{key:?}").bytes()),
-            None => u64::from(o),
-        });
+        let object = act.op.operands().into_iter().map(|o| object_named(trace, o).unwrap_or(o.into()));
         let born = trace.born.get(act.tid as usize).filter(|born| !each && born.start != 0);
         let thread = born.map_or(act.uid.0, |born| born.start);
         [thread, act.op.kind.0.into()].into_iter().chain(object)

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use vsrun_model::depend::{dependent_by_effects, needs, reaches_everything};
 use vsrun_model::kind::{Lock, Role};
+use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{dependent_after, may_be_coenabled, Act, Effects, ObjId, Tid, Uid};
 
 use crate::held::{Held, Hold};
@@ -22,6 +23,8 @@ const MOST_STEPS: usize = 20_000;
 const MOST_CELLS: usize = 1 << 22;
 /// Earlier steps that are looked at for one step.
 const MOST_CANDIDATES: usize = 256;
+/// Steps of one other thread that are asked whether a step depends on them, to find the first.
+const MOST_FIRST: usize = 8;
 /// Threads in a circle.
 const MOST_IN_CIRCLE: usize = 4;
 /// Circles of one execution.
@@ -248,6 +251,25 @@ impl<'a> Run<'a> {
 
     /// The first that each operation could come before: so that it comes as early as it can.
     fn note_farthest(&mut self, of_locks: &[OfLock]) {
+        let mut found = self.farthest_steps(of_locks);
+        for sections in self.locks.values().filter(|by| by.len() > 1) {
+            for (&t, list) in sections {
+                for section in list {
+                    let first = |(&other, all): (&Tid, &Vec<Section>)| {
+                        let mut left = all[all.partition_point(|s| s.from < self.known(section.from, other))..].iter();
+                        left.find(|s| !(s.shared && section.shared)).map(|s| s.from).filter(|&k| k < section.from)
+                    };
+                    let earlier = sections.iter().filter(|&(&other, _)| other != t).filter_map(first).min();
+                    found.extend(earlier.map(|k| (k, section.from)));
+                }
+            }
+        }
+        found.sort_unstable_by_key(|&(k, n)| (n, k));
+        self.farthest = found;
+    }
+
+    /// That of steps which neither take nor give back a lock.
+    fn farthest_steps(&self, of_locks: &[OfLock]) -> Vec<Pair> {
         // By object and thread.
         let mut on: BTreeMap<ObjId, BTreeMap<Tid, Vec<usize>>> = BTreeMap::new();
         for (n, step) in self.steps().iter().enumerate().filter(|&(n, _)| of_locks[n].is_none()) {
@@ -255,39 +277,29 @@ impl<'a> Run<'a> {
                 on.entry(object).or_default().entry(step.act.tid).or_default().push(n);
             }
         }
+        let steps = self.steps();
         let mut found = Vec::new();
         for by in on.values().filter(|by| by.len() > 1) {
             for (&t, list) in by {
                 for &n in list {
-                    let (act, did) = (&self.trace.steps[n].act, self.trace.steps[n].did);
-                    let earlier = by.iter().filter(|&(&other, _)| other != t).filter_map(|(&other, steps)| {
-                        let known = self.before[n].get(other as usize).copied().unwrap_or(0) as usize;
-                        let from = steps.partition_point(|&k| k < known);
-                        let depends = |&&k: &&usize| {
-                            let earlier = &self.trace.steps[k];
-                            k < n && dependent_after(&earlier.act, earlier.did, act, did, false)
-                        };
-                        steps[from..].iter().take(8).find(depends).copied()
-                    });
-                    let earlier = earlier.min();
-                    found.extend(earlier.filter(|&k| !needs(&self.trace.steps[k].act, act)).map(|k| (k, n)));
+                    let depends = |&&k: &&usize| {
+                        k < n && dependent_after(&steps[k].act, steps[k].did, &steps[n].act, steps[n].did, false)
+                    };
+                    let first = |(&other, all): (&Tid, &Vec<usize>)| {
+                        let from = all.partition_point(|&k| k < self.known(n, other));
+                        all[from..].iter().take(MOST_FIRST).find(depends).copied()
+                    };
+                    let earlier = by.iter().filter(|&(&other, _)| other != t).filter_map(first).min();
+                    found.extend(earlier.filter(|&k| !needs(&steps[k].act, &steps[n].act)).map(|k| (k, n)));
                 }
             }
         }
-        for sections in self.locks.values().filter(|by| by.len() > 1) {
-            for (&t, list) in sections {
-                for section in list {
-                    let earlier = sections.iter().filter(|&(&other, _)| other != t).filter_map(|(&other, all)| {
-                        let known = self.before[section.from].get(other as usize).copied().unwrap_or(0) as usize;
-                        let mut left = all[all.partition_point(|s| s.from < known)..].iter();
-                        left.find(|s| !(s.shared && section.shared)).map(|s| s.from).filter(|&k| k < section.from)
-                    });
-                    found.extend(earlier.min().map(|k| (k, section.from)));
-                }
-            }
-        }
-        found.sort_unstable_by_key(|&(k, n)| (n, k));
-        self.farthest = found;
+        found
+    }
+
+    /// One past the last step of thread `t` that what comes before step `n` in its thread needs; 0: it needs none.
+    fn known(&self, n: usize, t: Tid) -> usize {
+        self.before[n].get(t as usize).copied().unwrap_or(0) as usize
     }
 
     /// What the steps before step `n` of its thread need.
@@ -400,13 +412,13 @@ fn last_in<'s>(set: &Clock, t: Tid, sections: &'s [Section]) -> Option<&'s Secti
 
 /// It waits until it gets the lock: it does not only try, nor for some time.
 fn waits_for_good(act: &Act) -> bool {
-    use vsrun_model::op::{TIMED, TRY};
-    let waits = match act.op.kind.row().role {
-        Role::Acquires(lock) => !matches!(lock, Lock::Either),
+    match act.op.kind.row().role {
+        Role::Acquires(Lock::Either) => false,
+        Role::Acquires(_) => !act.op.has(TRY) && !act.op.has(TIMED),
+        // The time of a wait for a condition is not for the mutex.
         Role::Reacquires => true,
         _ => false,
-    };
-    waits && !act.op.has(TRY) && (!act.op.has(TIMED) || matches!(act.op.kind.row().role, Role::Reacquires))
+    }
 }
 
 /// Whether the later of two steps needs the earlier one: they depend on each other, and not by a lock that both take or give back.

@@ -37,7 +37,6 @@ impl Arena {
             let choice = self.prefix[place];
             at += 1;
             if choice.value == MADE || waiting[..n_waiting].contains(&choice.uid) {
-                self.pass_made();
                 continue;
             }
             let threads = &self.world.threads;
