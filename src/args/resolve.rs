@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
-    Bounds, Checkpoint, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
+    Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
     DebugFormat, Doctor, Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces,
     PiecesOptions, Race, RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show,
     SplitOptions, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
@@ -49,10 +49,6 @@ impl UsageError {
 
     fn refused(why: &str) -> UsageError {
         UsageError { text: format!("vsrun: {why}"), code: 2 }
-    }
-
-    fn not_yet(what: impl std::fmt::Display) -> UsageError {
-        UsageError { text: format!("vsrun: {what} is not supported yet"), code: 2 }
     }
 }
 
@@ -154,7 +150,6 @@ fn check_program(args: &[OsString], program: &[OsString]) -> Result<(), UsageErr
 }
 
 fn resolve(mut config: Config) -> Result<Config, UsageError> {
-    refuse_later_work(&config)?;
     check_tosses(&config)?;
     config.search = match config.bound {
         Some(bound) => SearchKind::Bounded(bound),
@@ -324,14 +319,6 @@ pub fn searched(words: &[OsString]) -> Result<Config, UsageError> {
     }
 }
 
-fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
-    let later = [(
-        format!("--checkpoint {}", name_of(&config.checkpoint)),
-        matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),
-    )];
-    later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
-}
-
 /// A function is named once: what else it would return is nobody's guess.
 fn check_tosses(config: &Config) -> Result<(), UsageError> {
     let twice = |(n, toss): (usize, &Toss)| config.toss[..n].iter().any(|before| before.function == toss.function);
@@ -361,10 +348,6 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Predict => Ok(SearchKind::Predict),
         SearchName::Pct => Ok(SearchKind::Pct),
     }
-}
-
-fn name_of(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |v| v.get_name().to_string())
 }
 
 const ABOUT: &str = "\

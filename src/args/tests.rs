@@ -240,9 +240,6 @@ fn later_work_is_refused_by_name() {
         let said = format!("vsrun: --race {race} needs every order of operations: another search than {search}");
         assert!(refused(&["--race", race, "--search", search, "p"]).starts_with(&said));
     }
-    for args in [["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
-        assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
-    }
 }
 
 #[test]

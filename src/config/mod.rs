@@ -90,15 +90,16 @@ pub enum FilesName {
     Real,
 }
 
-/// How to get back to a branching point: by what costs least, by a fork of the checkpoint.
-#[allow(missing_docs)]
+/// How executions come to where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Checkpoint {
+    /// By rollback, where that works.
     Auto,
+    /// Each is a fork of the program as it stands before its main.
     Fork,
-    #[value(hide = true)]
+    /// Each starts the program.
     Replay,
-    #[value(hide = true)]
+    /// A process puts back what it has written since its first choice; a fork where it cannot.
     Rollback,
 }
 
@@ -262,8 +263,9 @@ pub struct Config {
     /// writes there by mistake crashes there
     #[arg(long, help_heading = "Memory that threads share")]
     pub guard_arena: bool,
-    /// How to get back to a branching point
-    #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
+    /// How executions come to where they begin: rollback (in one process, which puts back what it has written since its first choice), fork (each a
+    /// copy of the program before its main), replay (each starts the program), auto (rollback where that works)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
 
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)

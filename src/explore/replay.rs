@@ -13,7 +13,7 @@ use super::relaxed::{follow, Followed};
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
 use super::unfinished;
-use crate::config::{Point, Replay};
+use crate::config::{Checkpoint, Point, Replay};
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
 use crate::race::Flaws;
@@ -64,6 +64,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         merges: false,
         own_pages: false,
         tells_names: false,
+        checkpoint: Checkpoint::Fork,
         hasty: false,
     }
 }

@@ -164,6 +164,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         merges: !config.race().flaws().any(),
         own_pages: false,
         tells_names: false,
+        checkpoint: config.checkpoint,
         hasty: false,
         points: config.watch.clone(),
     };

@@ -20,6 +20,7 @@ use crate::config::SearchKind;
 use crate::finding::Bug;
 use crate::incomplete::Reason;
 use crate::race::LockOrder;
+use crate::runtime::GoesBack;
 use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::trace::Trace;
@@ -73,6 +74,8 @@ pub(super) struct State {
     pub passed: Vec<Vec<u32>>,
     /// The same before this run, if it was resumed.
     pub passed_earlier: Vec<u32>,
+    /// How executions of this run came to where they began.
+    pub back: WentBack,
     pub progress: Progress,
     pub saver: Option<Saver>,
     /// When this run began, and for how many seconds earlier ones explored.
@@ -94,6 +97,26 @@ pub(super) struct State {
     pub looked_for_objects: bool,
 }
 
+/// How executions came to where they began.
+#[derive(Default)]
+pub struct WentBack {
+    /// So many by rollback.
+    pub executions: u64,
+    /// Why the last one did not that could not.
+    pub hindered: Option<String>,
+}
+
+impl WentBack {
+    /// One more is over.
+    pub fn note(&mut self, back: GoesBack) {
+        match back {
+            GoesBack::Did => self.executions += 1,
+            GoesBack::Hindered(why) => self.hindered = Some(why),
+            GoesBack::WasNotAsked => {}
+        }
+    }
+}
+
 impl State {
     /// An exploration that has not begun, or that goes on from `counts`.
     pub fn new((search, sharing): (Box<dyn Search>, Sharing), counts: Counts, progress: Progress) -> State {
@@ -111,6 +134,7 @@ impl State {
             obstacle: None,
             stop: None,
             passed: Vec::new(),
+            back: WentBack::default(),
             passed_earlier: Vec::new(),
             progress,
             saver: None,

@@ -103,6 +103,8 @@ pub(super) fn summary(
         ended: counts.ended.min(executions),
         broken_off: counts.broken_off.filter(|_| matches!(stop, Stop::Bound(Reason::Time) | Stop::Interrupted)),
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
+        rolled_back: state.back.executions,
+        not_rolled_back: state.back.hindered.clone(),
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),

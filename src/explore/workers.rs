@@ -33,7 +33,7 @@ use crate::objects::Shown;
 use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
-use crate::runtime::{tracee, Inspector, Outcome, Sign, Worker, LAST_STEPS};
+use crate::runtime::{tracee, GoesBack, Inspector, Outcome, Sign, Worker, LAST_STEPS};
 use crate::schedule::Schedule;
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
@@ -69,6 +69,8 @@ struct Left {
     unseen: Option<String>,
     /// Calls that went to the kernel, by number.
     passed: Vec<u32>,
+    /// Its process has gone back, or why not.
+    back: GoesBack,
 }
 
 /// An exploration as its workers see it.
@@ -614,8 +616,9 @@ impl<'a> Shared<'a> {
         outcome: &Outcome,
         (shown, left): (Shown, Left),
     ) -> Result<bool, Failure> {
-        let Left { ended, not_kept, unseen, passed: calls } = left;
+        let Left { ended, not_kept, unseen, passed: calls, back } = left;
         let mut state = self.lock();
+        state.back.note(back);
         state.under_way -= 1;
         state.note_part(task, &outcome.trace, shown.is_new());
         let of_search = task.is_of_search(&outcome.trace);
@@ -722,6 +725,7 @@ impl<'a> Shared<'a> {
             not_kept: self.setting.config.search != SearchKind::Once && worker.output.not_kept()? > 0,
             unseen: worker.unseen_memory(),
             passed: worker.passed().collect(),
+            back: worker.goes_back(),
         })
     }
 

@@ -105,6 +105,10 @@ pub struct Summary {
     pub outcomes: Option<Outcomes>,
     /// Workers.
     pub workers: u32,
+    /// Executions of this run that began where the one before had gone back to.
+    pub rolled_back: u64,
+    /// Why an execution could not go back, the last one.
+    pub not_rolled_back: Option<String>,
     /// Wall-clock time, seconds.
     pub seconds: f64,
     /// How the program ended, where an execution was shown.

@@ -49,6 +49,8 @@ pub fn object(summary: &Summary) -> Value {
         "passed_through": passed,
     });
     object["drawn"] = summary.drawn.into();
+    object["rolled_back"] = summary.rolled_back.into();
+    object["not_rolled_back"] = summary.not_rolled_back.clone().into();
     object["reached_end"] = summary.ended.into();
     object["cut_off"] = summary.cut.into();
     if let Some(unfinished) = &summary.unfinished {

@@ -123,6 +123,8 @@ pub fn summary() -> Summary {
         sleep_blocked: 4,
         max_depth: 9,
         workers: 1,
+        rolled_back: 0,
+        not_rolled_back: None,
         seconds: 0.2,
         passed_calls: vec![("read".into(), 3), ("poll".into(), 1)],
         ..Summary::default()

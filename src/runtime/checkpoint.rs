@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use vsrun_model::arena::{Arena, Attached, Region, Segment, ARENA_FD, MAGIC, VERSION};
+use vsrun_model::back::Stand;
 use vsrun_model::table::Table;
 
 /// An arena mapped into this process.
@@ -131,6 +132,33 @@ impl ArenaMap {
         // SAFETY: as above.
         let forked = self.peek(|a| unsafe { &raw const (*a).control.forked });
         (ready, forked)
+    }
+
+    /// How far a process is that goes back.
+    pub fn stand(&self) -> Stand {
+        // SAFETY: computes an address inside the mapping, without a reference.
+        self.peek(|a| unsafe { &raw const (*a).back.stand })
+    }
+
+    /// Waits until that is not as it is given, or for so long. True: a signal came.
+    pub fn await_stand(&self, stand: Stand, most: std::time::Duration) -> bool {
+        let limit = libc::timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        // SAFETY: the word lies in the mapping, and the limit lives until the call is over; the kernel reads both.
+        let result = unsafe {
+            let word = &raw const (*self.memory.as_ptr()).back.stand;
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, stand.0, &raw const limit)
+        };
+        result < 0 && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+    }
+
+    /// Lets a process go on that stands before its first choice.
+    pub fn go_on(&mut self) {
+        // SAFETY: the word lies in the mapping; the kernel only uses its address.
+        unsafe {
+            let word = &raw mut (*self.memory.as_ptr()).back.stand;
+            std::ptr::write_volatile(word, Stand::RUNS);
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+        }
     }
 
     /// Sets the root's futex word and wakes it.

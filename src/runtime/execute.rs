@@ -12,12 +12,14 @@ use nix::unistd::Pid;
 use vsrun_model::arena::{Command, GUARDED_ALWAYS, POOL_SIZE};
 use vsrun_model::{End, ProcState};
 
+use super::back::Awaited;
 use super::outcome::Outcome;
 use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
 use super::room;
 use super::setup::{is_intact, prepare};
-use super::tracee::{wait_any, Event, Signal, Waited};
+use super::tracee::{Event, Signal, Waited};
 use super::worker::{Worker, LOOK};
+use crate::config::Checkpoint;
 use crate::finding::{Ending, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -36,6 +38,9 @@ impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
         let mut passed = 0;
+        if self.spec.checkpoint == Checkpoint::Replay {
+            self.begin_anew().map_err(|e| io::Error::other(e.to_string()))?;
+        }
         loop {
             self.spec.own_pages = self.own.are_allowed(&self.spec);
             self.own.write(&mut self.arena);
@@ -59,12 +64,18 @@ impl Worker {
     /// before.
     fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {
         let since = Instant::now();
-        let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
+        let sampled = self.runs < GUARDED_FIRST || self.runs.is_multiple_of(GUARDED_EVERY);
+        self.runs = self.runs.wrapping_add(1);
+        let back = !sampled && !self.points.is_on() && self.may_go_back(schedule);
         let ended = match self.points.is_on() {
             true => self.run_pointed(schedule),
             false => {
-                let command = self.tend_pages()?;
-                self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
+                if back {
+                    self.begin_back(schedule)?;
+                } else {
+                    let command = self.tend_pages()?;
+                    self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
+                }
                 self.output.has_passed(passed);
                 self.watch()
             }
@@ -142,7 +153,11 @@ impl Worker {
     fn watch(&mut self) -> io::Result<Ending> {
         let mut clock = Clock::new();
         loop {
-            match wait_any(true).map_err(io::Error::other)? {
+            let waited = match self.await_next()? {
+                Awaited::Back => return Ok(Ending::Modelled),
+                Awaited::Child(waited) => waited,
+            };
+            match waited {
                 Waited::Changed(pid, status) if pid == self.root => {
                     match Event::decode(pid, status).map_err(io::Error::other)? {
                         Event::Stopped(stopped) => resume_quietly(stopped),
@@ -241,12 +256,15 @@ impl Worker {
 
     /// Kills what is left of the execution, collects it, and puts back what it changed outside its memory.
     pub(super) fn clean_up(&mut self, ending: &Ending) -> io::Result<()> {
+        let rough = *ending != Ending::Modelled;
+        self.settle_back(rough);
+        let standing = self.standing();
         for process in self.arena.world.procs.as_slice() {
-            if process.own.real_pid > 0 && process.own.real_pid != self.root.as_raw() {
+            let spared = [Some(self.root.as_raw()), standing];
+            if process.own.real_pid > 0 && !spared.contains(&Some(process.own.real_pid)) {
                 self.alive.insert(process.own.real_pid);
             }
         }
-        let rough = *ending != Ending::Modelled;
         if rough {
             self.await_fork();
             for child in children() {

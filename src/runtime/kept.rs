@@ -234,6 +234,11 @@ impl Kept {
         regions.iter().try_for_each(|(range, bytes)| bytes.restore(memory, *range))
     }
 
+    /// Nothing of it has a name in the private /dev/shm.
+    pub fn has_no_names(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// Bytes that are looked at each time.
     fn size(&self) -> u64 {
         let regions = self.memory.iter().flat_map(|(_, regions)| regions);

@@ -2,6 +2,7 @@
 //! plain data: traces and findings. It never decides what to explore.
 
 mod alone;
+mod back;
 pub mod checkpoint;
 mod execute;
 pub mod halt;
@@ -38,6 +39,7 @@ mod watchpoints;
 mod worker;
 
 pub use alone::direct;
+pub use back::GoesBack;
 pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
 pub use processes::{cpus, Claimed};

@@ -16,7 +16,7 @@ use super::checkpoint::ArenaMap;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
-use crate::config::Point;
+use crate::config::{Checkpoint, Point};
 use crate::objects::Objects;
 use crate::race::Flaws;
 use crate::scenario::{Awaited, Options, Program};
@@ -130,7 +130,7 @@ fn depth_of(spec: &Spec, schedule: &Schedule) -> u64 {
     [prefix, schedule.depth, schedule.most].into_iter().flatten().fold(spec.max_depth, u64::min)
 }
 
-fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
+pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
     Plan {
         policy: schedule.policy,
         seed: schedule.seed,
@@ -208,6 +208,8 @@ pub struct Spec {
     pub hasty: bool,
     /// The names of files that executions use are told, see [`Worker::names_told`](super::Worker::names_told).
     pub tells_names: bool,
+    /// How executions come to where they begin.
+    pub checkpoint: Checkpoint,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
 }

@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::{End, Tid, Uid};
 
+use super::back::GoingBack;
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
 use super::kept::{self, Kept};
@@ -86,6 +87,8 @@ pub struct Worker {
     pub(super) known: KnownPages,
     /// Executions that the root has been asked to fork.
     pub(super) commands: u32,
+    /// Untraced executions that were run.
+    pub(super) runs: u32,
     /// Real pids of the execution's processes that are not reaped.
     pub(super) alive: BTreeSet<i32>,
     /// Where the program's output is passed on while an execution that is not traced runs.
@@ -100,6 +103,8 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    /// The process that goes back from the end of an execution to its first choice.
+    pub(super) back: GoingBack,
     /// Pages of memory that threads have for themselves.
     pub(super) own: OwnPages,
     /// From where the transitions of the execution that is looked at are made.
@@ -167,6 +172,7 @@ impl Worker {
             arena,
             known: KnownPages { pages: Box::new(Pages::NONE), runs: 0, told: false },
             commands: 0,
+            runs: 0,
             alive: BTreeSet::new(),
             echo,
             patches: None,
@@ -176,6 +182,7 @@ impl Worker {
             list: Watchlist::default(),
             told: Told::default(),
             own: OwnPages::default(),
+            back: GoingBack::default(),
             looks_unguarded: false,
             cpu,
             until: None,
@@ -205,17 +212,22 @@ impl Worker {
     }
 
     fn keep(&self) -> Result<Kept, StartError> {
+        self.keep_of(self.root).map_err(StartError::Refused)
+    }
+
+    /// What executions share with that process, as it is now.
+    pub(super) fn keep_of(&self, pid: Pid) -> Result<Kept, String> {
         let own =
             [self.arena.fd(), Some(self.pool.as_raw_fd()), Some(self._random.as_raw_fd()), Some(self.output.fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
-        let pool = File::from(self.pool.try_clone()?);
+        let pool = File::from(self.pool.try_clone().map_err(|e| e.to_string())?);
         let root = kept::Root {
-            pid: self.root,
+            pid,
             own: own.map(|found| (found.dev(), found.ino())).collect(),
             pool: (&pool, self.arena.control.pool_used),
             shm: self.dir.shm_and_beside(),
         };
-        Kept::take(&root).map_err(StartError::Refused)
+        Kept::take(&root)
     }
 
     /// Waits until the root is ready for its next command for the `ready`th time.
@@ -388,6 +400,7 @@ impl Worker {
             return self.begin_anew();
         }
         if !Arc::ptr_eq(&self.spec.objects, objects) {
+            self.end_standing();
             objects.write(&mut self.arena).map_err(|e| StartError::Environment(e.into()))?;
             self.spec.objects = Arc::clone(objects);
         }
@@ -395,7 +408,7 @@ impl Worker {
     }
 
     /// Ends the world and begins another one with what is known now: patches are made once, at the root.
-    fn begin_anew(&mut self) -> Result<(), StartError> {
+    pub(super) fn begin_anew(&mut self) -> Result<(), StartError> {
         let input = self.input.another()?;
         let (spec, echo) = (self.spec.clone(), self.echo.take());
         // All that this thread has forked is taken for the worker's.
@@ -448,6 +461,7 @@ impl Worker {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
+        log::debug!("{} of {} executions went back", self.back.came_back, self.runs);
         let _ = kill(self.root, Signal::SIGKILL);
         let guard = self.dir.guard_pid();
         // What forks while it is listed has a child that is not in the list.

@@ -1,6 +1,7 @@
 //! The vsrun binary, from end to end, one file for each side of it; they compile their programs themselves. Files, ports and names carry the name of the
 //! test and the number of this process: all tests of this binary run at the same time.
 
+mod back;
 mod book;
 mod checks;
 mod conformance;

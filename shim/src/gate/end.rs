@@ -3,7 +3,7 @@
 use vsrun_model::arena::Mode;
 use vsrun_model::{End, Pid, NONE};
 
-use super::{arena, direct, local, model, pages, process_of, view, Phase};
+use super::{arena, back, direct, local, model, pages, process_of, view, Phase};
 use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
 use crate::sys::{complain, die, raw};
 
@@ -18,6 +18,7 @@ pub fn finish() -> ! {
             raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
         }
     }
+    back::over();
     pages::tell();
     die(0)
 }

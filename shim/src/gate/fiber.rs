@@ -1,9 +1,11 @@
 //! Fibers: threads of a process carried by one kernel thread. A switch saves the callee-saved registers, the
 //! floating-point control words and the thread pointer; the rest is the caller's to save, by the calling convention.
 
+use vsrun_model::back::Hinders;
 use vsrun_model::Tid;
 
 use super::{fiber_of, local, shield};
+use crate::sys::track::track;
 use crate::sys::{guard, raw, store};
 use crate::watch;
 
@@ -163,6 +165,16 @@ fn really_switch(to: Tid) {
     local().returns = returns;
 }
 
+/// Leaves the running fiber at `save` and goes on with the one that left itself as `to`, with that thread pointer.
+///
+/// # Safety
+/// `to` was saved by this or laid out as this lays it, on the stack of a fiber that is not running.
+#[inline(never)]
+pub unsafe fn switch_context(save: *mut u64, to: u64, fs: u64) {
+    // SAFETY: as this function's own.
+    unsafe { vs_switch(save, to, fs) }
+}
+
 /// The registers a new thread starts with: those of its creator at the system call, but for rax.
 #[derive(Clone, Copy, Default)]
 pub struct Start {
@@ -191,6 +203,7 @@ pub fn lay_out(top: u64, start: &Start) -> u64 {
 
 /// A clone that shares memory and suspends the caller until the child execs or exits; see `vs_clone_vm`.
 pub fn clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64 {
+    track().hinder(Hinders::PROCESSES);
     // SAFETY: `stack` was laid out by `lay_out`; with CLONE_VFORK the caller's kernel thread is stopped meanwhile.
     let result = unsafe { vs_clone_vm(flags, stack, entry) };
     // The child has left the memory that they shared as it was while its own code ran.

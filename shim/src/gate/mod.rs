@@ -1,5 +1,6 @@
 //! The turn, in one place: what a process keeps, fibers, operations, delivery of signals, ends.
 
+pub mod back;
 pub mod direct;
 pub mod eintr;
 pub mod end;

@@ -14,7 +14,7 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, fiber, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, view, watched, word};
+use super::{back as going_back, direct, eintr, end, fiber as fibers, fiber_of, shield, view, watched, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, keeping_errno, raw};
 
@@ -371,6 +371,7 @@ fn stand_still() {
 /// Who moves next. Where only peers that do not come are waited for, what is left gets the signal that was asked for.
 #[inline]
 fn decide() -> Tid {
+    going_back::begin();
     match machine().step() {
         Decision::Run(t) => t,
         Decision::Ended => close_what_is_left(),

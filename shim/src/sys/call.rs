@@ -2,9 +2,20 @@
 
 use core::arch::asm;
 
-/// A system call with six arguments; returns the kernel's value (negative error numbers).
-#[inline]
+use super::track;
+
+/// A system call with six arguments; returns the kernel's value (negative error numbers). `track` looks at it.
+#[inline(always)]
 pub fn raw6(nr: i64, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> i64 {
+    match track::is_harmless(nr) {
+        true => bare(nr, [a, b, c, d, e, f]),
+        false => track::tracked(nr, [a, b, c, d, e, f]),
+    }
+}
+
+/// The same, looked at by nobody.
+#[inline(always)]
+pub fn bare(nr: i64, [a, b, c, d, e, f]: [u64; 6]) -> i64 {
     let r: i64;
     // SAFETY: the kernel checks its arguments; calls that change this process's memory are made where that is meant.
     unsafe {
@@ -66,5 +77,24 @@ pub fn fs_base() -> u64 {
 pub fn die(status: i32) -> ! {
     loop {
         raw!(libc::SYS_exit_group, status);
+    }
+}
+
+/// Writes zeros from one address of whole words to another one.
+pub fn fill(from: u64, to: u64) {
+    // SAFETY: whoever calls has found writable memory of the process's own there.
+    unsafe {
+        asm!("rep stosq", inout("rcx") (to - from) / 8 => _, inout("rdi") from => _, in("rax") 0u64,
+             options(nostack, preserves_flags));
+    }
+}
+
+/// Copies a page.
+#[inline]
+pub fn copy_page(from: u64, to: u64) {
+    // SAFETY: whoever calls has found a readable page there, and a writable one.
+    unsafe {
+        asm!("rep movsq", inout("rcx") 512u64 => _, inout("rsi") from => _, inout("rdi") to => _,
+             options(nostack, preserves_flags));
     }
 }

@@ -9,6 +9,8 @@ pub mod guard;
 pub mod memory;
 pub mod names;
 pub mod text;
+pub mod track;
+pub mod written;
 
 pub(crate) use call::{any_of, raw};
 pub use call::{die, fs_base, limit, raw6};

@@ -4,12 +4,13 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
-//! | `control` | as its fields say | both |
+//! | `control`, `back` | as their fields say | both |
 //! | `plan`, `prefix`, `expected`, `aims`, `sleep` | vsrun, before an execution starts (`sleep`, `aims`, what is left of `expected` and of the guide in `prefix` then by the scheduler step) | the scheduler step, what `aims` has met vsrun |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted`, `late` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::base::aims::{Aims, Wish, MAX_INTEREST, MAX_WISHES};
+use crate::base::back::Back;
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
@@ -22,7 +23,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 64;
+pub const VERSION: u32 = 65;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -31,6 +32,12 @@ pub const POOL_ADDR: u64 = 0x2100_0000_0000;
 pub const QUARANTINE: u64 = 256 << 10;
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
+/// Where a process that goes back ([`Back`]) has what is not put back.
+pub const BACK_ADDR: u64 = 0x2200_0000_0000;
+/// Descriptors of a process that goes back: by the first the kernel watches for writes, the second says what was written.
+pub const WRITES_FD: i32 = 245;
+#[allow(missing_docs)]
+pub const WRITTEN_FD: i32 = 246;
 /// Where descriptors of files that messages of the program carry go in and come out.
 pub const MAIL_IN_FD: i32 = 247;
 #[allow(missing_docs)]
@@ -47,7 +54,7 @@ pub const RANDOM_FD: i32 = 252;
 pub const GUARD_FD: i32 = 253;
 /// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
 /// take for their scripts.
-pub const FIRST_FD: i32 = 247;
+pub const FIRST_FD: i32 = 245;
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
 /// Pages in [`Arena::common`].
@@ -450,6 +457,8 @@ pub struct Arena {
     pub size: u64,
     /// Traffic with the root.
     pub control: Control,
+    /// Traffic with a process that goes back.
+    pub back: Back,
     /// The schedule.
     pub plan: Plan,
     /// Random state of the policies that draw lots.

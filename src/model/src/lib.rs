@@ -57,6 +57,8 @@ subjects! {
     watch: crate::base::watch;
     /// Functions that return a choice.
     toss: crate::base::toss;
+    /// Going back to the first choice: what vsrun and the process say to each other.
+    back: crate::base::back;
     /// Addresses of sockets.
     address: crate::base::address;
     /// Could an operation have come earlier?

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod aims;
+pub mod back;
 pub mod buffers;
 pub mod calls;
 pub mod counter;

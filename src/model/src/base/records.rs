@@ -144,6 +144,12 @@ impl<const N: usize> Records<N> {
         (start + u64::from(self.table.len) * size, u64::from(left.min(n)) * size)
     }
 
+    /// Makes these equal to `other`.
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.thread, self.space) = (other.thread, other.space);
+        self.table.copy_from(&other.table);
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.table.clear();

@@ -2,6 +2,7 @@
 //! system, what is counted.
 
 use crate::arena::{Arena, Attached, Segment, LIBC_NUMBERS, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
+use crate::base::back::{Hinders, Stand};
 use crate::base::Pid;
 use crate::state::Copied;
 
@@ -20,6 +21,36 @@ impl Arena {
     pub fn root_words(&mut self) -> [u64; 3] {
         let control = &mut self.control;
         [&raw mut control.command as u64, &raw mut control.ready as u64, &raw mut control.forked as u64]
+    }
+
+    /// Address of [`Back::stand`](crate::back::Back), a futex word.
+    pub fn stand_word(&mut self) -> u64 {
+        &raw mut self.back.stand as u64
+    }
+
+    /// The execution is to stop now, before its first choice.
+    #[inline]
+    pub fn is_to_stand(&self) -> bool {
+        self.taken == 0 && self.back.stand == Stand::ASKED
+    }
+
+    /// The process does not go back.
+    pub fn does_not_go_back(&mut self, why: Hinders) {
+        self.back.why = why;
+        self.back.stand = Stand::GIVEN_UP;
+    }
+
+    /// The page at this address was written, and nothing of it is kept. False: no more of them can be told.
+    pub fn misses(&mut self, page: u64) -> bool {
+        let back = &mut self.back;
+        match back.missed.get_mut(back.n_missed as usize) {
+            Some(place) => {
+                *place = page;
+                back.n_missed += 1;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Whether vsrun is to see from where the transition is made that has just been decided on, see `Control::told_from`.

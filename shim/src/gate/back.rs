@@ -1,0 +1,284 @@
+//! Going back. A process that has been asked to stops before the first choice of its execution; at the end it undoes what it has done since, and stands
+//! there again for the next execution, which costs no fork and no page fault.
+//!
+//! What it undoes: pages of its own memory that were written (the kernel says which), mappings that it has made, the end of its heap, the mask of
+//! signals. What vsrun undoes: the arena, places in files, what was printed. Whatever else a call may have left `sys::track` sees; then the process
+//! ends as any other, and the next execution is forked.
+//!
+//! NOTE \[Pages\] Of pages that executions write a copy is kept from before the first choice. Which these are is learnt: where one was written of which
+//! there is none, the process says so and ends, and the next one keeps it too. So nothing is copied that is not written, and the memory that is looked
+//! at need not be copied by a fork.
+//!
+//! NOTE \[Apart\] All this is done by a fiber of its own, on a stack that lies with the copies, apart from what is put back.
+
+use core::mem::offset_of;
+
+use vsrun_model::arena::BACK_ADDR;
+use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
+
+use super::{arena, fiber_of, local, machine, world};
+use crate::gate::fiber as fibers;
+use crate::sys::call::{bare, copy_page};
+use crate::sys::track::track;
+use crate::sys::written::{self, Piece};
+use crate::sys::{die, load, store};
+
+const PAGE: u64 = 4096;
+/// The stack of the fiber that goes back.
+const STACK: u64 = 64 << 10;
+/// Pieces that the kernel tells at a time.
+const PIECES: usize = 256;
+
+/// What is not put back.
+#[repr(C)]
+struct Apart {
+    /// Where the program's fiber goes on at its first choice.
+    program: u64,
+    /// Its thread pointer.
+    fs: u64,
+    /// Where the fiber that goes back goes on.
+    own: u64,
+    /// The mask of signals.
+    mask: u64,
+    n_spans: usize,
+    n_pages: usize,
+    spans: [Span; MAX_SPANS],
+    pages: [u64; MAX_BACK_PAGES],
+    told: [Piece; PIECES],
+}
+
+const COPIES: u64 = (BACK_ADDR + STACK + size_of::<Apart>() as u64 + PAGE - 1) & !(PAGE - 1);
+
+fn apart() -> &'static mut Apart {
+    // SAFETY: mapped by `make_room` before anything else here; zeroed memory is a valid one; one kernel thread, and callers use the borrow for one
+    // statement or pass on parts that nothing else names.
+    unsafe { &mut *((BACK_ADDR + STACK) as *mut Apart) }
+}
+
+/// The scheduler is about to decide: where vsrun has asked for it, this returns once for each execution that begins here.
+#[inline]
+pub fn begin() {
+    if machine().is_to_stand() {
+        stand();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn stand() {
+    if let Err(why) = prepare() {
+        machine().does_not_go_back(why);
+        return;
+    }
+    // Everything from here on is as it is kept.
+    let frame = first_frame();
+    let fs = fiber_of(local().cur).fs;
+    apart().fs = fs;
+    track().arm(bare(libc::SYS_brk, [0; 6]) as u64);
+    // SAFETY: the frame has been laid out for it, on a stack that nobody uses.
+    unsafe { fibers::switch_context(&raw mut apart().program, frame, fs) };
+}
+
+/// Whether the execution can go back, with room for that.
+fn prepare() -> Result<(), Hinders> {
+    if world().procs.len != 1 || local().borrowed {
+        return Err(Hinders::PROCESSES);
+    }
+    let files = &arena().files;
+    let used = files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len + files.used_files.len > 0;
+    if used || arena().control.shm_used != 0 || local().n_ranges > 0 {
+        return Err(Hinders::SHARED);
+    }
+    make_room(BACK_ADDR, COPIES - BACK_ADDR)?;
+    if !written::open() {
+        written::close();
+        return Err(Hinders::KERNEL);
+    }
+    Ok(())
+}
+
+fn make_room(at: u64, size: u64) -> Result<(), Hinders> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let a = [at, size, prot as u64, flags as u64, u64::MAX, 0];
+    match bare(libc::SYS_mmap, a) == at as i64 {
+        true => Ok(()),
+        false => Err(Hinders::ROOM),
+    }
+}
+
+/// What `vs_switch` finds when it comes to the fiber for the first time: control words, six registers, where it goes on.
+fn first_frame() -> u64 {
+    let top = BACK_ADDR + STACK - 64;
+    let frame = [0x0000_037f_0000_1f80u64, 0, 0, 0, 0, 0, 0, goes_back as *const () as u64, 0];
+    let bottom = top - 8 * frame.len() as u64;
+    for (i, word) in frame.iter().enumerate() {
+        store(bottom + 8 * i as u64, *word);
+    }
+    bottom
+}
+
+/// The execution is over: it begins again at its first choice when vsrun wants another one. Returns where that cannot be.
+#[inline]
+pub fn over() {
+    if track().armed {
+        // SAFETY: the fiber has left itself there; nobody comes back here, since what is on this stack is not kept.
+        unsafe { fibers::switch_context(&mut 0, apart().own, apart().fs) };
+    }
+}
+
+/// What the fiber does that goes back.
+extern "C" fn goes_back() -> ! {
+    let blocked = [libc::SIG_SETMASK as u64, 0, &raw mut apart().mask as u64, 8, 0, 0];
+    bare(libc::SYS_rt_sigprocmask, blocked);
+    say(Stand::STOPPED);
+    await_vsrun();
+    if let Err(why) = keep() {
+        machine().does_not_go_back(why);
+        track().armed = false;
+    }
+    loop {
+        // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
+        unsafe { fibers::switch_context(&raw mut apart().own, apart().program, apart().fs) };
+        if let Err(why) = undo() {
+            machine().does_not_go_back(why);
+            wake();
+            die(0);
+        }
+        say(Stand::BACK);
+        await_vsrun();
+    }
+}
+
+fn say(stand: Stand) {
+    store(machine().stand_word(), stand);
+    wake();
+}
+
+fn wake() {
+    bare(libc::SYS_futex, [machine().stand_word(), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
+}
+
+fn await_vsrun() {
+    let word = machine().stand_word();
+    loop {
+        let stand: Stand = load(word);
+        if stand == Stand::RUNS {
+            return;
+        }
+        bare(libc::SYS_futex, [word, libc::FUTEX_WAIT as u64, stand.0.into(), 0, 0, 0]);
+    }
+}
+
+/// Keeps what vsrun has said is to be put back, and lets the kernel watch for writes.
+fn keep() -> Result<(), Hinders> {
+    let back = &arena().back;
+    let (n_spans, n_pages) = (back.n_spans as usize, back.n_pages as usize);
+    if n_spans > MAX_SPANS || n_pages > MAX_BACK_PAGES {
+        return Err(Hinders::ROOM);
+    }
+    // What the program may overwrite is not relied on later.
+    apart().spans[..n_spans].copy_from_slice(&back.spans[..n_spans]);
+    apart().pages[..n_pages].copy_from_slice(&back.pages[..n_pages]);
+    (apart().n_spans, apart().n_pages) = (n_spans, n_pages);
+    let at = |field: usize| BACK_ADDR + STACK + field as u64;
+    let (spans, pages) = (at(offset_of!(Apart, spans)), at(offset_of!(Apart, pages)));
+    track().told(back.printed, (spans, n_spans), (pages, n_pages));
+    if n_pages > 0 {
+        make_room(COPIES, n_pages as u64 * PAGE)?;
+    }
+    let spans = &apart().spans[..n_spans];
+    let told = &mut apart().told;
+    for span in spans {
+        if !written::watch(span.start, span.end) || !written::protect(span.start, span.end, told) {
+            return Err(Hinders::KERNEL);
+        }
+    }
+    // Guards of stacks have nothing in them.
+    for span in apart().spans[..n_spans].iter_mut().filter(|span| !span.is_writable()) {
+        let mut empty = true;
+        if !written::present(span.start, span.end, &mut |_, _| { empty = false; true }) {
+            return Err(Hinders::KERNEL);
+        }
+        span.anonymous += u32::from(empty);
+    }
+    for (i, &page) in apart().pages[..n_pages].iter().enumerate() {
+        copy_page(page, copy_of(i));
+        // It is written in each execution: the fault that the first write would be is over here.
+        copy_page(copy_of(i), page);
+    }
+    Ok(())
+}
+
+fn copy_of(page: usize) -> u64 {
+    COPIES + page as u64 * PAGE
+}
+
+/// Puts all back.
+fn undo() -> Result<(), Hinders> {
+    if track().why == Hinders::PAGES {
+        track().missed().iter().all(|&page| machine().misses(page));
+    }
+    if track().why != Hinders::NONE {
+        return Err(track().why);
+    }
+    if arena().files.used != 0 || arena().control.shm_used != 0 {
+        return Err(Hinders::SHARED);
+    }
+    track().undo().ok_or(Hinders::MAPPINGS)?;
+    let heap = track().heap();
+    if bare(libc::SYS_brk, [0; 6]) as u64 != heap && bare(libc::SYS_brk, [heap, 0, 0, 0, 0, 0]) as u64 != heap {
+        return Err(Hinders::MAPPINGS);
+    }
+    all_is_kept()?;
+    let altstacks = local().altstacks;
+    let pages = &apart().pages[..apart().n_pages];
+    for (i, &page) in pages.iter().enumerate() {
+        copy_page(copy_of(i), page);
+    }
+    bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const apart().mask as u64, 0, 8, 0, 0]);
+    if altstacks || local().altstacks {
+        fibers::install_altstack(local().cur);
+    }
+    Ok(())
+}
+
+/// Of each page that was written there is a copy.
+fn all_is_kept() -> Result<(), Hinders> {
+    let (n_spans, n_pages) = (apart().n_spans, apart().n_pages);
+    let (mut next, mut missed) = (0, false);
+    let mut i = 0;
+    while i < n_spans {
+        // The kernel is asked about what lies side by side at once.
+        let (start, mut end) = (apart().spans[i].start, apart().spans[i].end);
+        i += 1;
+        while i < n_spans && apart().spans[i].start == end {
+            end = apart().spans[i].end;
+            i += 1;
+        }
+        let known = written::each(start, end, &mut apart().told, &mut |from, to| {
+            let mut page = from;
+            while page < to {
+                let pages = &apart().pages[..n_pages];
+                while next < n_pages && pages[next] < page {
+                    next += 1;
+                }
+                if next == n_pages || pages[next] != page {
+                    missed = true;
+                    if !machine().misses(page) {
+                        return false;
+                    }
+                }
+                page += PAGE;
+            }
+            true
+        });
+        if !known {
+            return Err(Hinders::ROOM);
+        }
+    }
+    match missed {
+        true => Err(Hinders::PAGES),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,484 @@
+//! What a process that goes back (`gate::back`) does outside its memory from its first choice on: every call of the kernel's that this library makes
+//! is looked at here. What leaves nothing is let pass, new mappings are kept in mind, and anything else says that the process cannot go back.
+//!
+//! This stands in the process's own memory, so it is put back with it.
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::back::{Hinders, Span};
+
+use super::call::bare;
+use super::written;
+
+/// Most mappings of its own at a time.
+const MAX_FRESH: usize = 96;
+/// Most changes to mappings that were there before.
+const MAX_CHANGES: usize = 96;
+/// Numbers of signals, less those that programs rarely use (64).
+const SIGNALS: usize = 64;
+/// Most pages that are told.
+const MAX_MISSED: usize = 64;
+
+/// What was done to a piece of memory that was there before: unmapped, or protected.
+#[derive(Clone, Copy)]
+struct Change {
+    piece: Span,
+    unmapped: bool,
+}
+
+/// What is kept in mind.
+pub struct Track {
+    /// The process goes back.
+    pub armed: bool,
+    /// Why it does not any more.
+    pub why: Hinders,
+    /// Number of `fresh`.
+    n: usize,
+    /// Mappings that were made since, from an address to another one.
+    fresh: [(u64, u64); MAX_FRESH],
+    n_changes: usize,
+    changes: [Change; MAX_CHANGES],
+    /// The end of the heap (brk) then.
+    heap: u64,
+    /// Bits of the descriptors that what is printed goes to.
+    printed: u32,
+    /// Memory that was there before: address and number of the spans.
+    spans: (u64, usize),
+    /// Pages that are kept: address and number of the addresses.
+    pages: (u64, usize),
+    /// Actions of signals as they were before, and a bit for each signal of which one is there.
+    actions: [[u64; 4]; SIGNALS],
+    handled: u64,
+    /// A bit for each descriptor that was opened since.
+    descriptors: [u64; 16],
+    n_missed: usize,
+    /// Pages that have been taken away and are not kept.
+    missed: [u64; MAX_MISSED],
+}
+
+struct Cell(UnsafeCell<Track>);
+// SAFETY: a process of a world has one kernel thread, and no borrow is kept across a call.
+unsafe impl Sync for Cell {}
+
+const NOWHERE: Span = Span { start: 0, end: 0, prot: 0, anonymous: 0 };
+
+static TRACK: Cell = Cell(UnsafeCell::new(Track {
+    armed: false,
+    why: Hinders::NONE,
+    n: 0,
+    fresh: [(0, 0); MAX_FRESH],
+    n_changes: 0,
+    changes: [Change { piece: NOWHERE, unmapped: false }; MAX_CHANGES],
+    heap: 0,
+    printed: 0,
+    spans: (0, 0),
+    pages: (0, 0),
+    actions: [[0; 4]; SIGNALS],
+    handled: 0,
+    descriptors: [0; 16],
+    n_missed: 0,
+    missed: [0; MAX_MISSED],
+}));
+
+/// What is kept in mind.
+pub fn track() -> &'static mut Track {
+    // SAFETY: see `Cell`; callers use the borrow for one statement.
+    unsafe { &mut *TRACK.0.get() }
+}
+
+/// The call leaves nothing that outlives the execution, whatever its arguments are. The mask of signals is put back, as is the alternate stack, and the
+/// places in files that were open before.
+#[inline(always)]
+pub const fn is_harmless(nr: i64) -> bool {
+    use libc::*;
+    matches!(
+        nr,
+        SYS_futex
+            | SYS_getpid
+            | SYS_gettid
+            | SYS_getppid
+            | SYS_getuid
+            | SYS_geteuid
+            | SYS_getgid
+            | SYS_getegid
+            | SYS_getgroups
+            | SYS_getresuid
+            | SYS_getresgid
+            | SYS_getcwd
+            | SYS_getrusage
+            | SYS_getpriority
+            | SYS_getrandom
+            | SYS_clock_gettime
+            | SYS_clock_getres
+            | SYS_gettimeofday
+            | SYS_time
+            | SYS_times
+            | SYS_uname
+            | SYS_sysinfo
+            | SYS_nanosleep
+            | SYS_sched_yield
+            | SYS_sched_getaffinity
+            | SYS_sched_getscheduler
+            | SYS_sched_getparam
+            | SYS_rt_sigprocmask
+            | SYS_sigaltstack
+            | SYS_stat
+            | SYS_lstat
+            | SYS_fstat
+            | SYS_newfstatat
+            | SYS_statx
+            | SYS_statfs
+            | SYS_fstatfs
+            | SYS_access
+            | SYS_faccessat
+            | SYS_faccessat2
+            | SYS_readlink
+            | SYS_readlinkat
+            | SYS_lseek
+            | SYS_pread64
+            | SYS_mincore
+            | SYS_exit_group
+    )
+}
+
+/// Makes a call that may leave something.
+#[cold]
+#[inline(never)]
+pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
+    if !track().armed {
+        return bare(nr, a);
+    }
+    match nr {
+        libc::SYS_madvise => advise(a),
+        libc::SYS_mmap => mapped(nr, a),
+        libc::SYS_munmap => {
+            track().about_to(a[0], pages_end(a[0], a[1]), true);
+            let result = bare(nr, a);
+            if result >= 0 {
+                track().unmapped(a[0], pages_end(a[0], a[1]));
+            }
+            result
+        }
+        libc::SYS_mprotect => {
+            track().about_to(a[0], pages_end(a[0], a[1]), false);
+            bare(nr, a)
+        }
+        libc::SYS_brk => {
+            if a[0] != 0 && a[0] < track().heap {
+                track().hinder(Hinders::MAPPINGS);
+            }
+            bare(nr, a)
+        }
+        libc::SYS_fcntl if matches!(a[1] as i32, libc::F_GETFD | libc::F_GETFL) => bare(nr, a),
+        libc::SYS_fcntl if matches!(a[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => track().opened(bare(nr, a)),
+        libc::SYS_fcntl if track().has_opened(a[0]) && a[1] as i32 == libc::F_SETFD => bare(nr, a),
+        libc::SYS_open | libc::SYS_openat | libc::SYS_dup => track().opened(bare(nr, a)),
+        libc::SYS_dup2 | libc::SYS_dup3 => {
+            if !track().has_opened(a[1]) && bare(libc::SYS_fcntl, [a[1], libc::F_GETFD as u64, 0, 0, 0, 0]) >= 0 {
+                track().hinder(Hinders(nr as u32));
+            }
+            track().opened(bare(nr, a))
+        }
+        libc::SYS_close if track().has_opened(a[0]) => {
+            track().descriptors[a[0] as usize / 64] &= !(1 << (a[0] % 64));
+            bare(nr, a)
+        }
+        libc::SYS_read | libc::SYS_readv if track().has_opened(a[0]) || has_place(a[0]) => bare(nr, a),
+        libc::SYS_getdents64 | libc::SYS_fadvise64 if track().has_opened(a[0]) => bare(nr, a),
+        libc::SYS_ioctl if matches!(a[1], libc::TCGETS | libc::TIOCGWINSZ | libc::FIONREAD) => bare(nr, a),
+        libc::SYS_prlimit64 if a[2] == 0 => bare(nr, a),
+        libc::SYS_rt_sigaction => {
+            track().handles(a[0]);
+            bare(nr, a)
+        }
+        libc::SYS_write | libc::SYS_writev if a[0] < 32 && track().printed >> a[0] & 1 != 0 => bare(nr, a),
+        _ => {
+            track().hinder(Hinders(nr as u32));
+            bare(nr, a)
+        }
+    }
+}
+
+/// A file with places in it, which vsrun puts back; or the one that is always empty.
+fn has_place(fd: u64) -> bool {
+    // SAFETY: a struct of numbers, of which all zeros is a value.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    let known = bare(libc::SYS_fstat, [fd, &raw mut stat as u64, 0, 0, 0, 0]) >= 0;
+    const NULL: u64 = 1 << 8 | 3;
+    let empty = stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == NULL;
+    known && (empty || stat.st_mode & libc::S_IFMT == libc::S_IFREG)
+}
+
+/// The end of the last page of `len` bytes from `at` on.
+fn pages_end(at: u64, len: u64) -> u64 {
+    at.saturating_add(len).saturating_add(4095) & !4095
+}
+
+fn mapped(nr: i64, a: [u64; 6]) -> i64 {
+    let flags = a[3] as i32;
+    if flags & libc::MAP_FIXED != 0 {
+        // What it is to lie over goes.
+        track().about_to(a[0], pages_end(a[0], a[1]), true);
+    }
+    let result = bare(nr, a);
+    if result < 0 {
+        return result;
+    }
+    let (start, end) = (result as u64, pages_end(result as u64, a[1]));
+    let own = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    if flags & (own | libc::MAP_SHARED) != own {
+        track().hinder(Hinders(libc::SYS_mmap as u32));
+        return result;
+    }
+    track().unmapped(start, end);
+    track().add(start, end);
+    result
+}
+
+/// Memory that is given up reads as zeros from then on. Where it was there before, it is written over with these, so that it is seen to be written.
+fn advise(a: [u64; 6]) -> i64 {
+    let (start, end) = (a[0], pages_end(a[0], a[1]));
+    match a[2] as i32 {
+        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_WILLNEED => {}
+        libc::MADV_DONTDUMP | libc::MADV_DODUMP | libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => return 0,
+        // The kernel may leave what is there for as long as it likes.
+        libc::MADV_FREE => return 0,
+        libc::MADV_DONTNEED if start & 4095 == 0 && track().give_up(start, end) => return 0,
+        _ => track().hinder(Hinders(libc::SYS_madvise as u32)),
+    }
+    bare(libc::SYS_madvise, a)
+}
+
+impl Track {
+    /// From now on.
+    pub fn arm(&mut self, heap: u64) {
+        (self.armed, self.why, self.heap) = (true, Hinders::NONE, heap);
+        (self.n, self.n_changes, self.n_missed) = (0, 0, 0);
+        (self.descriptors, self.handled) = ([0; 16], 0);
+    }
+
+    /// What vsrun has said of the process: descriptors that are printed to, where the spans stand, and the addresses of pages that are kept.
+    pub fn told(&mut self, printed: u32, spans: (u64, usize), pages: (u64, usize)) {
+        (self.printed, self.spans, self.pages) = (printed, spans, pages);
+    }
+
+    /// The process does not go back; the first reason counts.
+    pub fn hinder(&mut self, why: Hinders) {
+        if self.why == Hinders::NONE {
+            self.why = why;
+        }
+    }
+
+    fn has_opened(&self, fd: u64) -> bool {
+        self.descriptors.get(fd as usize / 64).is_some_and(|bits| bits >> (fd % 64) & 1 != 0)
+    }
+
+    /// A call that opens a descriptor has given this.
+    fn opened(&mut self, result: i64) -> i64 {
+        match usize::try_from(result) {
+            Ok(fd) if fd < 64 * self.descriptors.len() => self.descriptors[fd / 64] |= 1 << (fd % 64),
+            Ok(_) => self.hinder(Hinders(libc::SYS_open as u32)),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// The action of a signal is asked for, or changed.
+    fn handles(&mut self, signal: u64) {
+        let n = signal as usize;
+        if n >= SIGNALS {
+            return self.hinder(Hinders(libc::SYS_rt_sigaction as u32));
+        }
+        if self.handled >> n & 1 != 0 {
+            return;
+        }
+        let old = self.actions[n].as_mut_ptr() as u64;
+        if bare(libc::SYS_rt_sigaction, [signal, 0, old, 8, 0, 0]) >= 0 {
+            self.handled |= 1 << n;
+        }
+    }
+
+    /// Closes what was opened.
+    fn close(&self) {
+        for (i, &bits) in self.descriptors.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let fd = i as u64 * 64 + u64::from(bits.trailing_zeros());
+                bare(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Undoes what was done to descriptors and mappings. Of what was unmapped the pages that are kept are still to be put back. `None`: it cannot be undone.
+    pub fn undo(&self) -> Option<()> {
+        let well = |result: i64| (result >= 0).then_some(());
+        self.close();
+        for n in (0..SIGNALS).filter(|&n| self.handled >> n & 1 != 0) {
+            bare(libc::SYS_rt_sigaction, [n as u64, self.actions[n].as_ptr() as u64, 0, 8, 0, 0]);
+        }
+        for &(start, end) in &self.fresh[..self.n] {
+            well(bare(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]))?;
+        }
+        for Change { piece, unmapped } in self.changes[..self.n_changes].iter().rev() {
+            let (at, len, prot) = (piece.start, piece.end - piece.start, piece.prot.into());
+            if *unmapped {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+                well(bare(libc::SYS_mmap, [at, len, prot, flags as u64, u64::MAX, 0]))?;
+                written::watch(at, piece.end).then_some(())?;
+                continue;
+            }
+            if !piece.is_writable() {
+                // Nothing was there, see `about_to`.
+                well(bare(libc::SYS_madvise, [at, len, libc::MADV_DONTNEED as u64, 0, 0, 0]))?;
+            }
+            well(bare(libc::SYS_mprotect, [at, len, prot, 0, 0, 0]))?;
+        }
+        Some(())
+    }
+
+    /// Pages that have been taken away and are not kept.
+    pub fn missed(&self) -> &[u64] {
+        &self.missed[..self.n_missed]
+    }
+
+    /// The end of the heap at the first choice.
+    pub fn heap(&self) -> u64 {
+        self.heap
+    }
+
+    fn add(&mut self, start: u64, end: u64) {
+        // One that goes on where another one ends is one with it.
+        if let Some(last) = self.fresh[..self.n].iter_mut().find(|last| last.1 == start) {
+            last.1 = end;
+            return;
+        }
+        if self.n == MAX_FRESH {
+            return self.hinder(Hinders::ROOM);
+        }
+        self.fresh[self.n] = (start, end);
+        self.n += 1;
+    }
+
+    /// Calls `each` with the parts of a stretch of memory: with what was there before, or `None` where it was mapped since. False: `each` gave false,
+    /// or a part is neither.
+    fn parts(&mut self, start: u64, end: u64, each: &mut dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool) -> bool {
+        let (spans, n) = self.spans;
+        // SAFETY: `gate::back` says where it keeps what vsrun has written, which stays there.
+        let spans = unsafe { core::slice::from_raw_parts(spans as *const Span, n) };
+        let mut at = start;
+        while at < end {
+            let fresh = self.fresh[..self.n].iter().find(|piece| piece.0 <= at && at < piece.1);
+            let (to, span) = match fresh {
+                Some(piece) => (piece.1, None),
+                None => match spans.iter().find(|span| span.start <= at && at < span.end) {
+                    Some(span) => {
+                        let next = self.fresh[..self.n].iter().map(|piece| piece.0).filter(|&from| from > at).min();
+                        (span.end.min(next.unwrap_or(u64::MAX)), Some(*span))
+                    }
+                    None => return false,
+                },
+            };
+            let to = to.min(end);
+            if !each(self, at, to, span) {
+                return false;
+            }
+            at = to;
+        }
+        true
+    }
+
+    /// Memory is about to be unmapped, or protected.
+    fn about_to(&mut self, start: u64, end: u64, unmapped: bool) {
+        let done = self.parts(start, end, &mut |track, from, to, span| match span {
+            None => true,
+            Some(span) => track.change(from, to, span, unmapped),
+        });
+        if !done {
+            self.hinder(Hinders::MAPPINGS);
+        }
+    }
+
+    /// That piece of memory, which was there before, is changed. False: that cannot be undone.
+    fn change(&mut self, start: u64, end: u64, span: Span, unmapped: bool) -> bool {
+        if span.anonymous == 0 || self.n_changes == MAX_CHANGES {
+            return false;
+        }
+        // What can be written and is not taken away is looked at in the end.
+        let guard = span.anonymous == 2 && !self.has_changed(start, end);
+        if (unmapped || !span.is_writable()) && !guard && !self.knows_all(start, end, span.is_writable()) {
+            return false;
+        }
+        self.changes[self.n_changes] = Change { piece: Span { start, end, ..span }, unmapped };
+        self.n_changes += 1;
+        true
+    }
+
+    /// Something was done to mappings there.
+    fn has_changed(&self, start: u64, end: u64) -> bool {
+        let changes = &self.changes[..self.n_changes];
+        changes.iter().any(|change| change.piece.start < end && start < change.piece.end)
+    }
+
+    /// Of each page that is there there is a copy; where none is kept, nothing is there.
+    fn knows_all(&mut self, start: u64, end: u64, kept: bool) -> bool {
+        let (pages, n) = self.pages;
+        // SAFETY: as the spans.
+        let pages = unsafe { core::slice::from_raw_parts(pages as *const u64, n) };
+        let mut nothing = true;
+        let known = written::present(start, end, &mut |from, to| {
+            nothing = false;
+            let mut page = from;
+            while kept && page < to {
+                if pages.binary_search(&page).is_err() {
+                    self.hinder(Hinders::PAGES);
+                    if self.n_missed == MAX_MISSED {
+                        return true;
+                    }
+                    self.missed[self.n_missed] = page;
+                    self.n_missed += 1;
+                }
+                page += 4096;
+            }
+            true
+        });
+        known && (kept || nothing)
+    }
+
+    /// What is there reads as zeros from now on. False: it cannot be made so.
+    fn give_up(&mut self, start: u64, end: u64) -> bool {
+        self.parts(start, end, &mut |track, from, to, span| match span {
+            None => bare(libc::SYS_madvise, [from, to - from, libc::MADV_DONTNEED as u64, 0, 0, 0]) >= 0,
+            // What was protected since may not be written now.
+            Some(span) if span.anonymous == 0 || track.has_changed(from, to) => false,
+            Some(span) if span.anonymous == 2 => true,
+            Some(span) if span.is_writable() => written::zero(from, to),
+            Some(_) => track.knows_all(from, to, false),
+        })
+    }
+
+    /// Nothing is mapped there any more, or something else is.
+    fn unmapped(&mut self, start: u64, end: u64) {
+        let mut i = 0;
+        while i < self.n {
+            let (from, to) = self.fresh[i];
+            if to <= start || end <= from {
+                i += 1;
+                continue;
+            }
+            let (left, right) = ((from, start.max(from)), (end.min(to), to));
+            self.n -= 1;
+            self.fresh[i] = self.fresh[self.n];
+            for (a, b) in [left, right] {
+                if a < b {
+                    if self.n == MAX_FRESH {
+                        return self.hinder(Hinders::ROOM);
+                    }
+                    self.fresh[self.n] = (a, b);
+                    self.n += 1;
+                }
+            }
+            // What has come to this place is looked at next: it lies beside, or is one of them too.
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Traffic between vsrun and a process that goes back: at the end of an execution it undoes what it has done since its first choice, and
+//! stands there again, for the next execution. The shim's part is `gate::back`, vsrun's `runtime::back`.
+
+use super::numbers;
+
+/// Most pieces of memory that are watched for writes.
+pub const MAX_SPANS: usize = 512;
+/// Most pages that are put back.
+pub const MAX_BACK_PAGES: usize = 1 << 13;
+
+numbers! {
+    /// How far the process is, and who is to act. A transparent integer, and a futex word.
+    Stand(u32):
+    /// There is none.
+    NONE = 0,
+    /// The execution that is asked for next is to stop before its first choice. Written by vsrun.
+    ASKED = 1,
+    /// It has: vsrun keeps what is not memory of the process, and says what is to be put back.
+    STOPPED = 2,
+    /// It goes on. Written by vsrun.
+    RUNS = 3,
+    /// The execution is over, and the process stands before its first choice again.
+    BACK = 4,
+    /// It has done what it cannot undo, says why, and ends as any other.
+    GIVEN_UP = 5,
+}
+
+numbers! {
+    /// Why a process does not go back. Numbers of system calls, and beyond them these. A transparent integer.
+    Hinders(u32):
+    /// Nothing does.
+    NONE = 512,
+    /// The kernel does not tell what is written (userfaultfd, PAGEMAP_SCAN): too old, or not allowed.
+    KERNEL = 513,
+    /// There are several processes.
+    PROCESSES = 514,
+    /// There is more memory, or in more pieces, than is put back.
+    ROOM = 515,
+    /// Pages were written of which nothing is kept yet: those in [`Back::pages`] from then on.
+    PAGES = 516,
+    /// What processes share, or files, were used before the first choice.
+    SHARED = 517,
+    /// Memory that was there at the first choice was unmapped, moved or protected.
+    MAPPINGS = 518,
+}
+
+/// A piece of memory of the process's own, as it stands before the first choice.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Span {
+    /// Where it begins.
+    pub start: u64,
+    /// One past its last byte.
+    pub end: u64,
+    /// What may be done there (PROT_..).
+    pub prot: u32,
+    /// 1: no file is behind it; 2: and nothing is there (the process finds that out where it cannot be written).
+    pub anonymous: u32,
+}
+
+impl Span {
+    /// It can be written.
+    pub fn is_writable(&self) -> bool {
+        self.prot & WRITE != 0
+    }
+}
+
+/// PROT_WRITE.
+const WRITE: u32 = 2;
+
+/// The traffic.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Back {
+    /// How far it is.
+    pub stand: Stand,
+    /// Why it does not go back, once it has given up.
+    pub why: Hinders,
+    /// Bit N: descriptor N is vsrun's file for what the program prints. Written by vsrun.
+    pub printed: u32,
+    /// Number of `spans`.
+    pub n_spans: u32,
+    /// Number of `pages`.
+    pub n_pages: u32,
+    /// Number of `missed`.
+    pub n_missed: u32,
+    /// Memory that can be written, watched for that, and memory without a file that cannot; ascending. Written by vsrun.
+    pub spans: [Span; MAX_SPANS],
+    /// Addresses of the pages that are put back, ascending. Written by vsrun.
+    pub pages: [u64; MAX_BACK_PAGES],
+    /// Addresses of pages that were written and are not among these. Written by the process.
+    pub missed: [u64; MAX_BACK_PAGES],
+}
+
+impl Back {
+    /// The pages of which nothing is kept yet.
+    pub fn missed(&self) -> &[u64] {
+        &self.missed[..(self.n_missed as usize).min(MAX_BACK_PAGES)]
+    }
+}

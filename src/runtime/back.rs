@@ -1,0 +1,346 @@
+//! Executions that begin at the first choice, in a process that has gone back to it from the end of the execution before: see
+//! `vsrun_model::back`, and `gate::back` in the shim.
+//!
+//! A process that is asked to stops before its first choice. What it finds there is the same for every schedule, so what stands in the arena then is kept
+//! here, and put back each time; its own memory the process puts back by itself. Which pages that are is learnt from executions.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use nix::unistd::Pid;
+use vsrun_model::arena::{Arena, Command, Plan, BACK_ADDR};
+use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
+
+use super::checkpoint::{ArenaMap, RootState};
+use super::kept::Kept;
+use super::processes::reap;
+use super::setup::{plan_of, prepare};
+use super::tracee::{wait_any, Waited};
+use super::worker::Worker;
+use crate::binary::modules::Mapping;
+use crate::config::Checkpoint;
+use crate::schedule::Schedule;
+
+/// So long a process that says nothing is waited for before it is looked whether it has ended.
+const GLANCE: Duration = Duration::from_millis(2);
+/// So many executions in a row do not come back, then no other one is asked to.
+const IN_VAIN: u32 = 4;
+/// So often pages may turn out to be written that were not known.
+const LESSONS: u32 = 64;
+/// The main stack may grow so far below where it is.
+const STACK: u64 = 8 << 20;
+/// And not so near to what is below it.
+const GAP: u64 = 1 << 20;
+
+/// A process that stands before its first choice, or has an execution under way from there.
+struct Stood {
+    pid: Pid,
+    key: Key,
+    /// What stood in the arena.
+    state: Box<RootState>,
+    recorded: ArenaMap,
+    /// What is shared with others.
+    kept: Kept,
+    /// Bytes that it had printed.
+    printed: u64,
+    /// Where it was in its input.
+    place: Option<u64>,
+}
+
+/// What the way to the first choice depends on, beside the program.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Key {
+    plan: Plan,
+    common: u32,
+}
+
+impl Key {
+    fn of(plan: Plan, arena: &Arena) -> Key {
+        let Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, .. } = plan;
+        let plan =
+            Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, ..Plan::default() };
+        Key { plan, common: arena.common.len }
+    }
+}
+
+/// What a worker knows of going back.
+#[derive(Default)]
+pub(super) struct GoingBack {
+    stood: Option<Stood>,
+    /// An execution is under way that goes back, if it can.
+    under_way: bool,
+    /// The execution that is under way, or was last, was asked to.
+    asked: bool,
+    /// Pages that executions write.
+    pages: BTreeSet<u64>,
+    lessons: u32,
+    in_vain: u32,
+    /// No execution is asked to.
+    pub off: bool,
+    /// Executions that came back.
+    pub came_back: u64,
+    /// The process of the last one has.
+    did: bool,
+    /// Why it has not.
+    why: Option<Hinders>,
+}
+
+/// Whether the process of an execution goes back to its first choice, for the next one.
+pub enum GoesBack {
+    /// It was not asked to.
+    WasNotAsked,
+    /// It has.
+    Did,
+    /// It could not: why.
+    Hindered(String),
+}
+
+/// How a wait ended.
+pub(super) enum Awaited {
+    /// With what the kernel says of a child.
+    Child(Waited),
+    /// The execution is over, and its process is back.
+    Back,
+}
+
+impl Worker {
+    /// The schedule is run by a process that goes back, if there can be one.
+    pub(super) fn may_go_back(&self, schedule: &Schedule) -> bool {
+        let back = &self.back;
+        let wanted = match self.spec.checkpoint {
+            Checkpoint::Auto => !back.off,
+            Checkpoint::Rollback => true,
+            Checkpoint::Fork | Checkpoint::Replay => false,
+        };
+        wanted && !schedule.policy.aims() && !self.spec.guards && !self.spec.options.store_buffers
+    }
+
+    /// Begins an execution that goes back.
+    pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<()> {
+        (self.back.under_way, self.back.asked) = (true, true);
+        let key = Key::of(plan_of(&self.spec, schedule), &self.arena);
+        if self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
+            self.end_standing();
+        }
+        let Some(stood) = &mut self.back.stood else {
+            self.arena.back.n_missed = 0;
+            self.arena.back.stand = Stand::ASKED;
+            return self.begin(schedule, 0, Command::RUN);
+        };
+        stood.state.restore(&mut self.arena);
+        stood.kept.restore()?;
+        prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
+        put_recorded(&mut self.arena, &stood.recorded);
+        self.output.cut(stood.printed)?;
+        self.input.go_to(stood.place)?;
+        self.alive.clear();
+        self.arena.control.guarded = 0;
+        self.arena.go_on();
+        Ok(())
+    }
+
+    /// Waits for what comes next of the execution that is under way.
+    pub(super) fn await_next(&mut self) -> io::Result<Awaited> {
+        let wait = |block| wait_any(block).map_err(io::Error::other);
+        while self.back.under_way {
+            match self.arena.stand() {
+                Stand::STOPPED => self.has_stopped()?,
+                Stand::BACK => {
+                    self.back.under_way = false;
+                    self.back.came_back += 1;
+                    self.back.in_vain = 0;
+                    return Ok(Awaited::Back);
+                }
+                stand @ (Stand::ASKED | Stand::RUNS) => {
+                    let interrupted = self.arena.await_stand(stand, GLANCE);
+                    match self.arena.stand() {
+                        next if next != stand => continue,
+                        _ if interrupted => return Ok(Awaited::Child(Waited::Interrupted)),
+                        _ => {}
+                    }
+                    match wait(false)? {
+                        Waited::NothingYet => {}
+                        other => return Ok(Awaited::Child(other)),
+                    }
+                }
+                // It ends as any other.
+                _ => return wait(true).map(Awaited::Child),
+            }
+        }
+        wait(true).map(Awaited::Child)
+    }
+
+    /// The process has come to its first choice.
+    fn has_stopped(&mut self) -> io::Result<()> {
+        let stood = self.stand();
+        let told = match &stood {
+            Some(stood) => self.say_what_to_keep(stood.pid),
+            None => None,
+        };
+        match told {
+            Some(()) => self.back.stood = stood,
+            // There cannot be so many.
+            None => self.arena.back.n_spans = u32::MAX,
+        }
+        self.arena.go_on();
+        Ok(())
+    }
+
+    fn stand(&self) -> Option<Stood> {
+        let pid = Pid::from_raw(self.arena.world.procs.get(0)?.own.real_pid);
+        let kept = self.keep_of(pid).ok().filter(|kept| kept.has_no_names() && self.kept.has_no_names())?;
+        let mut recorded = ArenaMap::private().ok()?;
+        put_recorded(&mut recorded, &self.arena);
+        Some(Stood {
+            pid,
+            key: Key::of(self.arena.plan, &self.arena),
+            state: RootState::take(&self.arena).ok()?,
+            recorded,
+            kept,
+            printed: self.output.bytes().ok()?,
+            place: self.input.place().ok()?,
+        })
+    }
+
+    /// Says which memory is watched, and which pages are kept. `None`: there is too much.
+    fn say_what_to_keep(&mut self, pid: Pid) -> Option<()> {
+        let maps = Mapping::parse_all(&fs::read(format!("/proc/{pid}/maps")).ok()?);
+        let spans = spans(&maps);
+        let inside = |page: u64| spans.iter().any(|span| span.is_writable() && span.start <= page && page < span.end);
+        let pages: Vec<u64> = self.back.pages.iter().copied().filter(|&page| inside(page)).collect();
+        if spans.len() > MAX_SPANS || pages.len() > MAX_BACK_PAGES {
+            return None;
+        }
+        let output = fs::metadata(format!("/proc/self/fd/{}", self.output.fd().as_raw_fd())).ok()?;
+        let is_output = |fd: u32| {
+            let found = fs::metadata(format!("/proc/{pid}/fd/{fd}"));
+            found.is_ok_and(|found| (found.dev(), found.ino()) == (output.dev(), output.ino()))
+        };
+        let back = &mut self.arena.back;
+        back.printed = (0..32).filter(|&fd| is_output(fd)).fold(0, |bits, fd| bits | 1 << fd);
+        back.spans[..spans.len()].copy_from_slice(&spans);
+        back.n_spans = spans.len() as u32;
+        back.pages[..pages.len()].copy_from_slice(&pages);
+        back.n_pages = pages.len() as u32;
+        back.n_missed = 0;
+        Some(())
+    }
+
+    /// An execution is over; `rough`: not by itself, or what it leaves is not to be trusted.
+    pub(super) fn settle_back(&mut self, rough: bool) {
+        let asked = std::mem::take(&mut self.back.asked);
+        (self.back.why, self.back.did) = (None, asked && !rough && self.arena.stand() == Stand::BACK);
+        match asked {
+            true if !self.back.did => self.has_not_gone_back(),
+            false if rough => self.end_standing(),
+            _ => {}
+        }
+    }
+
+    /// The execution that was to go back has ended, or is broken off, and its process with it.
+    fn has_not_gone_back(&mut self) {
+        self.back.under_way = false;
+        let stand = self.arena.stand();
+        self.end_standing();
+        let back = &mut self.back;
+        let why = if stand == Stand::GIVEN_UP { self.arena.back.why } else { Hinders::NONE };
+        back.why = Some(why);
+        log::debug!("an execution did not go back: {why:?}, {} pages, {} missed; {} did", back.pages.len(), self.arena.back.n_missed, back.came_back);
+        if why == Hinders::PAGES {
+            let missed = self.arena.back.missed();
+            back.pages.extend(missed.iter().filter(|page| page.is_multiple_of(4096)));
+            back.lessons += 1;
+            back.off |= back.lessons > LESSONS || back.pages.len() > MAX_BACK_PAGES;
+        } else {
+            back.in_vain += 1;
+            back.off |= back.in_vain >= IN_VAIN;
+        }
+        self.arena.back.stand = Stand::NONE;
+    }
+
+    /// What became of the process of the execution last run.
+    pub fn goes_back(&self) -> GoesBack {
+        match self.back.why {
+            _ if self.back.did => GoesBack::Did,
+            // The next one knows these.
+            Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
+            Some(why) => GoesBack::Hindered(sentence(why)),
+            None => GoesBack::WasNotAsked,
+        }
+    }
+
+    /// Ends the process that stands before its first choice, if there is one.
+    pub(super) fn end_standing(&mut self) {
+        if let Some(stood) = self.back.stood.take() {
+            reap([stood.pid.as_raw()], &self.dir);
+            self.arena.back.stand = Stand::NONE;
+        }
+    }
+
+    /// The process that stands before its first choice.
+    pub(super) fn standing(&self) -> Option<i32> {
+        let stood = self.back.stood.as_ref().filter(|_| self.arena.stand() == Stand::BACK);
+        stood.map(|stood| stood.pid.as_raw())
+    }
+}
+
+/// Why a process does not go back, for people.
+fn sentence(why: Hinders) -> String {
+    let text = match why {
+        Hinders::NONE => "it ended otherwise, or before its first choice",
+        Hinders::KERNEL => "the kernel does not tell which pages are written, or is not allowed to (userfaultfd, PAGEMAP_SCAN; Linux 6.7)",
+        Hinders::PROCESSES => "there are several processes",
+        Hinders::ROOM => "there is too much memory, or in too many pieces",
+        Hinders::PAGES => "it wrote to other pages than executions before",
+        Hinders::SHARED => "it uses files or memory that processes share",
+        Hinders::MAPPINGS => "mappings of files or of the heap were changed",
+        Hinders(nr) => return format!("system call {}", vsrun_model::calls::name(nr.into()).unwrap_or("without a name")),
+    };
+    text.into()
+}
+
+/// What an execution has recorded before its first choice, and `prepare` forgets.
+fn put_recorded(to: &mut Arena, from: &Arena) {
+    to.records.copy_from(&from.records);
+    to.records_lost = from.records_lost;
+    to.owned.copy_from(&from.owned);
+    to.owned_lost = from.owned_lost;
+    to.noted.copy_from(&from.noted);
+    to.late.copy_from(&from.late);
+    to.met.copy_from(&from.met);
+    to.control.watching = from.control.watching;
+    to.control.tossing = from.control.tossing;
+    to.control.status = from.control.status;
+    to.control.status_known = from.control.status_known;
+}
+
+/// The process's own memory that can be written, or could be made so.
+fn spans(maps: &[Mapping]) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut before = 0;
+    for mapping in maps {
+        let name = mapping.path.as_deref().map(|path| path.to_string_lossy());
+        let ours = (BACK_ADDR..BACK_ADDR << 1).contains(&mapping.start) && mapping.start < BACK_ADDR + (1 << 40);
+        let prot = [('r', 1), ('w', 2), ('x', 4)].iter().filter(|bit| mapping.perms.contains(bit.0));
+        let prot: u32 = prot.map(|bit| bit.1).sum();
+        let anonymous = name.as_deref().is_none_or(|name| name.starts_with('[') && !name.starts_with("[v"));
+        let watched = prot & 2 != 0 || anonymous;
+        if watched && mapping.perms.ends_with('p') && !ours {
+            let mut start = mapping.start;
+            if name.as_deref() == Some("[stack]") {
+                start = (before + GAP).max(mapping.end.saturating_sub(STACK)).min(start);
+            }
+            let anonymous = u32::from(anonymous);
+            match spans.last_mut() {
+                Some(last) if (last.end, last.anonymous, last.prot) == (start, anonymous, prot) => last.end = mapping.end,
+                _ => spans.push(Span { start, end: mapping.end, prot, anonymous }),
+            }
+        }
+        before = mapping.end;
+    }
+    spans
+}

@@ -1,0 +1,149 @@
+//! How executions begin (`--checkpoint`): by rollback, fork and from the program's start the same is explored and found. With the vsrun binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A directory with programs, removed at the end.
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let dir = std::env::temp_dir().join(format!("vsrun-back-{test}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a temporary directory");
+        Place { dir }
+    }
+
+    /// Compiles a program of the repository.
+    fn compile(&self, name: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests").join(format!("{name}.c"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-g", "-pthread", "-o"]).arg(self.dir.join(name)).arg(source);
+        assert!(gcc.status().expect("gcc").success());
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let source = self.dir.join(format!("{name}.c"));
+        fs::write(&source, text).expect("a source");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-g", "-pthread", "-o"]).arg(self.dir.join(name)).arg(source);
+        assert!(gcc.status().expect("gcc").success());
+    }
+
+    fn run(&self, checkpoint: &str, line: &str) -> Value {
+        let output = Command::new("timeout")
+            .args(["-s", "KILL", "200", env!("CARGO_BIN_EXE_vsrun"), "--format", "json", "--scenario-dir", checkpoint])
+            .args(["-j", "1", "--keep-going", "--checkpoint", checkpoint])
+            .args(line.split_whitespace())
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("vsrun");
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
+    }
+
+    /// What is the same however executions begin, and the scenarios.
+    fn found(&self, checkpoint: &str, run: &Value) -> (Value, Vec<String>) {
+        let mut run = run.clone();
+        for key in ["seconds", "rolled_back", "not_rolled_back"] {
+            run[key] = Value::Null;
+        }
+        let text = run.to_string().replace(&format!("{checkpoint}/"), "");
+        let files = fs::read_dir(self.dir.join(checkpoint)).into_iter().flatten().flatten();
+        let mut scenarios: Vec<String> = files.map(|file| fs::read_to_string(file.path()).expect("a scenario")).collect();
+        scenarios.sort();
+        (serde_json::from_str(&text).expect("JSON"), scenarios)
+    }
+
+    /// Runs it both ways; what rollback gives.
+    fn both(&self, line: &str) -> Value {
+        let (rollback, fork) = (self.run("rollback", line), self.run("fork", line));
+        assert_eq!(self.found("rollback", &rollback), self.found("fork", &fork), "{line}");
+        assert_eq!((fork["rolled_back"].as_u64(), &fork["not_rolled_back"]), (Some(0), &Value::Null));
+        let _ = fs::remove_dir_all(self.dir.join("rollback"));
+        let _ = fs::remove_dir_all(self.dir.join("fork"));
+        rollback
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn number(run: &Value, key: &str) -> u64 {
+    run[key].as_u64().unwrap_or_else(|| panic!("{key}: {run}"))
+}
+
+/// Counts, bugs and scenarios are the same, memory watched or not; most executions go back.
+#[test]
+fn what_is_explored_does_not_depend_on_how_executions_begin() {
+    let place = Place::new("same");
+    for name in ["lockcount", "philosophers_threads", "cond_lost_wakeup", "lock_free"] {
+        place.compile(name);
+    }
+    for (line, least) in [
+        ("--search naive --race off ./lockcount 4", 200),
+        ("--search optimal --race off ./lockcount 5", 90),
+        ("--search optimal ./lockcount 5", 90),
+        ("--search dpor ./philosophers_threads 3", 1),
+        ("--search random --max-executions 100 ./philosophers_threads 3", 60),
+        ("--search pct --max-executions 100 ./philosophers_threads 3", 60),
+        ("--search optimal ./cond_lost_wakeup buggy", 0),
+        ("--search optimal ./lock_free ticket", 0),
+    ] {
+        let run = place.both(line);
+        assert!(number(&run, "rolled_back") >= least, "{line}: {run}");
+    }
+}
+
+/// Memory, mappings, descriptors, signals: the program looks itself whether all is as main has left it, in each execution.
+#[test]
+fn all_is_put_back() {
+    let place = Place::new("all");
+    place.compile("back");
+    for line in ["--search random --max-executions 60 --race off ./back", "--search random --max-executions 60 ./back"] {
+        let run = place.both(line);
+        assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 60), "{run}");
+        assert!(number(&run, "rolled_back") >= 40, "{run}");
+    }
+}
+
+/// Each execution starts the program.
+#[test]
+fn executions_that_start_the_program() {
+    let place = Place::new("replay");
+    place.compile("lockcount");
+    let line = "--search optimal --race off ./lockcount 3";
+    let (replay, fork) = (place.run("replay", line), place.run("fork", line));
+    assert_eq!(place.found("replay", &replay), place.found("fork", &fork));
+}
+
+/// A process that has done what it cannot undo ends, and it is said why; one that crashes is followed by another one.
+#[test]
+fn what_cannot_be_undone_is_said() {
+    let place = Place::new("hindered");
+    let threads = |does: &str| {
+        format!(
+            "#include <pthread.h>\n#include <unistd.h>\n#include <sys/wait.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic int n;\n\
+             static void *t(void *a) {{ pthread_mutex_lock(&m); int k = ++n; pthread_mutex_unlock(&m); if (k == 2 && (long)a == 1) {{ {does}; }} return 0; }}\n\
+             int main(void) {{ pthread_t a, b, c; pthread_create(&a, 0, t, (void *)1); pthread_create(&b, 0, t, (void *)2); pthread_create(&c, 0, t, (void *)3);\n\
+             pthread_join(a, 0); pthread_join(b, 0); pthread_join(c, 0); return 0; }}\n"
+        )
+    };
+    place.write("forks", &threads("if (fork() == 0) _exit(0); wait(0)"));
+    place.write("crashes", &threads("*(volatile int *)0 = 1"));
+    for name in ["forks", "crashes"] {
+        let run = place.both(&format!("--search naive --race off ./{name}"));
+        assert!(number(&run, "rolled_back") > 10, "{run}");
+        let why = run["not_rolled_back"].as_str().unwrap_or_default();
+        let wanted = if name == "forks" { "system call clone" } else { "it ended otherwise, or before its first choice" };
+        assert_eq!(why, wanted, "{run}");
+    }
+}
