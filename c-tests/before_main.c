@@ -54,6 +54,12 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
 		fd = memfd_create("before", 0);
 		mapped(fd);
 	}
+	if (!strcmp(how, "appended")) {
+		// What is put back is not written where O_APPEND says.
+		int seven = 7;
+		again = memfd_create("before", 0);
+		assert(write(again, &seven, sizeof seven) == sizeof seven && fcntl(again, F_SETFL, O_APPEND) == 0);
+	}
 	if (!strcmp(how, "place")) {
 		again = open("/etc/passwd", O_RDONLY);
 		group = fopen("/etc/group", "r");
@@ -99,8 +105,14 @@ int main(void)
 		fd = shm_open("/before", O_RDWR, 0);
 		assert(fd >= 0);
 	}
-	assert(count() == 7);
-	if (again >= 0) {
+	if (strcmp(how, "appended"))
+		assert(count() == 7);
+	if (!strcmp(how, "appended")) {
+		assert(fcntl(again, F_GETFL) & O_APPEND && lseek(again, 0, SEEK_END) == sizeof(int));
+		snprintf(text, sizeof text, "/dev/fd/%d", again);
+		fd = open(text, O_RDWR);
+		assert(count() == 7 && write(again, "more", 4) == 4);
+	} else if (again >= 0) {
 		assert(read(again, text, 4) == 4 && !memcmp(text, "root", 4));
 		assert(fgets(text, sizeof text, group) && !memcmp(text, "root", 4));
 		assert(!(fcntl(again, F_GETFL) & O_NONBLOCK));

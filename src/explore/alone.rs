@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use super::replay::{input_of, load, schedule_of, spec_of};
 use super::setting::output_file;
 use crate::config::Replay;
 use crate::finding::BugKind;
+use crate::runtime::streams::own_terminal;
 use crate::runtime::{direct, tracee, Worker};
 use crate::scenario::Scenario;
 
@@ -71,8 +73,15 @@ pub fn become_program(
     (stop_before, guarded): (u64, bool),
 ) -> Result<Infallible, Failure> {
     let input = input_of(scenario)?;
-    let out = output.map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
-    let mut parts = direct(&spec_of(scenario, &[]), &schedule_of(scenario), [input.fd(), out[0], out[1]], patches)?;
+    // Of a terminal it gets a description of its own: nobody is left to give the shell back the flags of the shell's.
+    let own = own_terminal(&io::stdout());
+    let out = output.or(own.as_ref()).map_or(1, File::as_raw_fd);
+    let err = match output {
+        Some(_) => out,
+        None if io::stderr().is_terminal() && own.is_some() => out,
+        None => 2,
+    };
+    let mut parts = direct(&spec_of(scenario, &[]), &schedule_of(scenario), [input.fd(), out, err], patches)?;
     parts.arena.control.told_from = stop_before;
     if !guarded {
         parts.arena.control.guarded = 0;

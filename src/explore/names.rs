@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::setting::{memory_of_each, spec_of};
 use crate::binary::Mapping;
 use crate::config::Config;
-use crate::runtime::session::Input;
+use crate::runtime::streams::Input;
 use crate::runtime::{tracee, Spec, Worker};
 use crate::scenario::{Client, Program};
 use crate::schedule::Schedule;

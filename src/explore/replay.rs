@@ -18,7 +18,7 @@ use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
 use crate::race::Flaws;
 use crate::report::mismatch::mismatch;
-use crate::runtime::session::Input;
+use crate::runtime::streams::Input;
 use crate::runtime::{Inspector, Spec, Worker};
 use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;

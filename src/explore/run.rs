@@ -21,7 +21,7 @@ use crate::base::text::escape;
 use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, Summary};
 use crate::incomplete::Reason;
-use crate::runtime::session::Input;
+use crate::runtime::streams::Input;
 use crate::runtime::{cpus, tracee, Inspector, Worker};
 use crate::search::Search;
 

@@ -19,7 +19,8 @@ use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
 use crate::config::{ClientsStart, Config, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
+use crate::runtime::streams::Input;
+use crate::runtime::{room, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Awaited, Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
@@ -234,7 +235,7 @@ pub fn start_watched(config: &Config, watch: WatchMemory) -> Result<Worker, Fail
     let (mut spec, _) = spec_of(config)?;
     spec.memory = memory_of_each(None, 1);
     spec.watch = Some(watch);
-    Ok(Worker::start(spec, session::Input::null()?, None)?)
+    Ok(Worker::start(spec, Input::null()?, None)?)
 }
 
 /// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.

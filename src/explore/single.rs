@@ -17,7 +17,7 @@ use crate::config::{Timeline, Trace as TraceArgs};
 use crate::finding::{Finding, ProgramStatus};
 use crate::race::{arrows, Arrow};
 use crate::runtime::halt::Halt;
-use crate::runtime::session::Input;
+use crate::runtime::streams::Input;
 use crate::runtime::{cpus, Inspector, Spec, Worker};
 use crate::scenario::Scenario;
 use crate::schedule::Schedule;

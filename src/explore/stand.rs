@@ -22,7 +22,7 @@ use super::standing::{Path, State};
 use crate::config::{Explain, Format};
 use crate::finding::{BugKind, Ending, Explained, Finding, People};
 use crate::report::shell_line;
-use crate::runtime::session::Input;
+use crate::runtime::streams::Input;
 use crate::runtime::{Inspector, Worker};
 use crate::scenario::{Found, Scenario, ScenarioStep, Shown};
 use crate::schedule::Schedule;
@@ -67,7 +67,7 @@ fn input(scenario: &Scenario, input: Option<&FilePath>) -> Result<Input, Failure
     };
     let open = File::open(path).and_then(|file| Ok((file.metadata()?.is_file(), file)));
     match open {
-        Ok((true, file)) => Ok(Input::Rewound(file)),
+        Ok((true, file)) => Ok(Input::of_file(file)?),
         Ok((false, _)) => {
             Err(Failure::environment(format!("{} is no regular file, so it cannot be read again", path.display())))
         }

@@ -32,7 +32,7 @@ use crate::incomplete::Reason;
 use crate::objects::Shown;
 use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
-use crate::runtime::session::{Input, KEPT};
+use crate::runtime::streams::{Input, KEPT};
 use crate::runtime::{tracee, GoesBack, Inspector, Outcome, Sign, Worker, LAST_STEPS};
 use crate::schedule::Schedule;
 

@@ -7,8 +7,9 @@ use vsrun_model::watch::state;
 
 use super::checkpoint::{memory_file, ArenaMap};
 use super::processes::cpus;
-use super::session::{self, Input, PrivateDir};
+use super::session::{self, PrivateDir};
 use super::setup::{launch_spec, prepare, set_options, Spec, StartError, LOOKED_AT_CALLS};
+use super::streams::Input;
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
 use super::watching::put_beside;

@@ -47,8 +47,6 @@ struct Stood {
     kept: Kept,
     /// Bytes that it had printed.
     printed: u64,
-    /// Where it was in its input.
-    place: Option<u64>,
 }
 
 /// What the way to the first choice depends on, beside the program.
@@ -132,11 +130,10 @@ impl Worker {
             return self.begin(schedule, 0, Command::RUN);
         };
         stood.state.restore(&mut self.arena);
+        self.output.cut(stood.printed)?;
         stood.kept.restore()?;
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
         put_recorded(&mut self.arena, &stood.recorded);
-        self.output.cut(stood.printed)?;
-        self.input.go_to(stood.place)?;
         self.alive.clear();
         self.arena.control.guarded = 0;
         self.arena.go_on();
@@ -202,7 +199,6 @@ impl Worker {
             recorded,
             kept,
             printed: self.output.bytes().ok()?,
-            place: self.input.place().ok()?,
         })
     }
 

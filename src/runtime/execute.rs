@@ -125,6 +125,7 @@ impl Worker {
     /// For `guarded` calls of each process who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
     pub(super) fn begin(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
+        self.output.clear()?;
         self.kept.restore()?;
         // What is looked at tells everything.
         self.spec.own_pages &= command != Command::RUN_TRACED;
@@ -133,8 +134,6 @@ impl Worker {
         let told = if command == Command::RUN_TRACED { self.told.from() } else { 0 };
         (self.arena.control.told_from, self.arena.control.tells) = (told, 0);
         self.arena.control.guarded = if self.spec.guards { GUARDED_ALWAYS } else { guarded };
-        self.output.clear()?;
-        self.input.rewind()?;
         self.alive.clear();
         self.commands += 1;
         self.arena.command(command.0);

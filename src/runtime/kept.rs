@@ -4,9 +4,10 @@
 //! | | kept | how it is reached |
 //! |---|---|---|
 //! | memory that is mapped shared, without a name | content | the root's `/proc/PID/mem` |
-//! | files without a name (memfd), those of the private /dev/shm | content, size, mode, name | a descriptor of vsrun's, taken from the root |
+//! | files without a name (memfd), those of the private /dev/shm, what is standard input and can be written | content, size, mode, name | a descriptor of vsrun's, taken from the root |
 //! | segments of System V, which lie in vsrun's pool | content | the pool |
-//! | descriptions of open files | the place in the file, the flags | a descriptor of vsrun's that is the same description |
+//! | descriptions of open files, those of the standard streams too | the place in the file, the flags | a descriptor of vsrun's that is the same description |
+//! | what the program has printed | content | [`super::streams::Output`] |
 //!
 //! What the model has (pipes, locks, semaphores, ..) is put back with the arena ([`super::checkpoint::RootState`]); memory that is not shared, the fork copies.
 
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -180,10 +181,20 @@ pub(super) struct Root<'a> {
     pub pid: Pid,
     /// vsrun's own files, which it tends by itself.
     pub own: Vec<(u64, u64)>,
+    /// The descriptions that vsrun has given the program as standard input and output.
+    pub streams: [File; 2],
     /// The pool, and how much of it is used.
     pub pool: (&'a File, u64),
     /// The private directory that is /dev/shm for the program, and one beside it that is not there yet.
     pub shm: (PathBuf, PathBuf),
+}
+
+impl Root<'_> {
+    /// The stream that a descriptor of the program's is, if it is still of that file.
+    fn stream(&self, fd: RawFd, id: (u64, u64)) -> Option<OwnedFd> {
+        let own = self.streams.get(usize::from(fd != 0)).filter(|own| fd <= 2 && is_of(own, id))?;
+        own.try_clone().ok().map(OwnedFd::from)
+    }
 }
 
 impl Kept {
@@ -286,7 +297,8 @@ impl Kept {
             let Ok(fd) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
             // What the link shows is looked at first: of most nothing is to be kept.
             let Ok(found) = fs::metadata(entry.path()) else { continue };
-            if root.own.contains(&(found.dev(), found.ino())) || fd <= 2 {
+            let id = (found.dev(), found.ino());
+            if root.own.contains(&id) {
                 continue;
             }
             // Those are vsrun's. What only names a place has neither place nor flags.
@@ -294,14 +306,18 @@ impl Kept {
                 continue;
             }
             let allowed = "the system does not let vsrun share it; in a container: --security-opt seccomp=unconfined";
-            let taken = descriptor_of(root.pid, fd);
+            // Where that is not allowed, the standard streams are the descriptions that vsrun has given the program.
+            let taken = descriptor_of(root.pid, fd).or_else(|e| root.stream(fd, id).ok_or(e));
             let mut file =
                 File::from(taken.map_err(|e| io::Error::new(e.kind(), format!("descriptor {fd}: {e}: {allowed}")))?);
             let place = file.stream_position().ok();
             let flags = OFlag::from_bits_retain(fcntl(file.as_raw_fd(), FcntlArg::F_GETFL)?);
             let writable = flags & OFlag::O_ACCMODE != OFlag::O_RDONLY;
-            if found.is_file() && found.nlink() == 0 && writable {
-                self.files.push(Content::take(file.try_clone()?)?);
+            if found.is_file() && found.nlink() == 0 && writable && !is_of(&root.streams[1], id) {
+                // What only appends would not write where it is told to, and what only writes cannot be read.
+                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                let own = OpenOptions::new().read(true).write(true).open(path).or_else(|_| file.try_clone())?;
+                self.files.push(Content::take(own)?);
             }
             self.descriptions.push(Description { file, place, flags });
         }
@@ -322,6 +338,11 @@ impl Kept {
         self.memory = Some((memory, regions));
         Ok(())
     }
+}
+
+/// It is of the file with these numbers.
+fn is_of(file: &File, id: (u64, u64)) -> bool {
+    file.metadata().is_ok_and(|found| (found.dev(), found.ino()) == id)
 }
 
 /// That descriptor only names a place (O_PATH).

@@ -27,6 +27,7 @@ pub mod session;
 mod setup;
 mod stand_ins;
 mod stands;
+pub mod streams;
 mod told;
 mod tossed;
 mod tossing;

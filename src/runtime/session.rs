@@ -3,25 +3,23 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib;
-use nix::fcntl::{fallocate, fcntl, FallocateFlags, FcntlArg, Flock, FlockArg, OFlag};
+use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::unistd::geteuid;
 
 use super::checkpoint::memory_file;
 use super::limits;
 use crate::base::files::PRIVATE;
-use crate::base::print::{complain, unless_closed};
 
 /// The shim, built and compressed by build.rs.
 static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
@@ -256,239 +254,6 @@ pub fn guard(path: &Path) {
         match fs::remove_dir_all(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => std::thread::sleep(Duration::from_millis(20)),
             _ => return,
-        }
-    }
-}
-
-/// Where the program's standard input comes from in each execution.
-pub enum Input {
-    /// A file that is read from the start in each execution.
-    Rewound(File),
-    /// Nothing.
-    Null(File),
-    /// vsrun's own, as it is.
-    Own,
-}
-
-impl Input {
-    /// vsrun's standard input, made fit for `once` or for many executions.
-    pub fn prepare(once: bool) -> io::Result<Input> {
-        let stdin = File::open("/proc/self/fd/0").or_else(|_| File::open("/dev/null"))?;
-        let kind = stdin.metadata()?.file_type();
-        if kind.is_file() {
-            return Ok(Input::Rewound(stdin));
-        }
-        if kind.is_fifo() || kind.is_socket() {
-            return spool().map(Input::Rewound);
-        }
-        if once && kind.is_char_device() {
-            return Ok(Input::Own);
-        }
-        Ok(Input::Null(File::open("/dev/null")?))
-    }
-
-    /// The same input for another worker, to be read independently of this one.
-    pub fn another(&self) -> io::Result<Input> {
-        match self {
-            Input::Rewound(file) => File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).map(Input::Rewound),
-            Input::Null(_) => Input::null(),
-            Input::Own => Ok(Input::Own),
-        }
-    }
-
-    /// Nothing to read.
-    pub fn null() -> io::Result<Input> {
-        Ok(Input::Null(File::open("/dev/null")?))
-    }
-
-    /// The descriptor to hand to the program.
-    pub fn fd(&self) -> RawFd {
-        match self {
-            Input::Rewound(file) | Input::Null(file) => file.as_raw_fd(),
-            Input::Own => 0,
-        }
-    }
-
-    /// Before an execution: the last one may have set flags of the description (O_NONBLOCK) and moved its place.
-    pub fn rewind(&mut self) -> io::Result<()> {
-        if let Input::Rewound(file) | Input::Null(file) = self {
-            reset_flags(file, OFlag::empty())?;
-        }
-        match self {
-            Input::Rewound(file) => file.seek(SeekFrom::Start(0)).map(drop),
-            _ => Ok(()),
-        }
-    }
-
-    /// Where the program is in its input.
-    pub fn place(&self) -> io::Result<Option<u64>> {
-        match self {
-            Input::Rewound(file) => (&*file).stream_position().map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Before an execution that begins where the program had come to that place.
-    pub fn go_to(&mut self, place: Option<u64>) -> io::Result<()> {
-        if let (Input::Rewound(file), Some(place)) = (self, place) {
-            file.seek(SeekFrom::Start(place))?;
-        }
-        Ok(())
-    }
-
-    /// The word for scenarios.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Input::Rewound(_) => "file",
-            Input::Null(_) => "null",
-            Input::Own => "inherit",
-        }
-    }
-}
-
-/// Reads a pipe to its end, so that every execution sees the same. What does not come within a second is waited for
-/// with a word to the user.
-fn spool() -> io::Result<File> {
-    let mut copy = File::from(memory_file(c"vsrun-stdin", 0)?);
-    let stdin = io::stdin();
-    let mut waiting = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut waiting, PollTimeout::from(1000u16)).unwrap_or(1) == 0 {
-        complain("vsrun: reading standard input to its end, so that every execution sees the same (use </dev/null if there is none)");
-    }
-    io::copy(&mut stdin.lock(), &mut copy)?;
-    copy.seek(SeekFrom::Start(0))?;
-    Ok(copy)
-}
-
-/// Gives the description of `file`, which executions share, the file status flags that it had at the start.
-fn reset_flags(file: &File, flags: OFlag) -> io::Result<()> {
-    fcntl(file.as_raw_fd(), FcntlArg::F_SETFL(flags))?;
-    Ok(())
-}
-
-/// So many bytes of what an execution prints are kept; the rest would only fill the memory.
-pub const KEPT: u64 = 64 << 20;
-
-/// Where the program's standard output and error go while executions are explored.
-pub struct Output {
-    file: File,
-    /// Bytes of the present execution that have been passed on.
-    passed: u64,
-}
-
-impl Output {
-    /// A file in memory, emptied before each execution.
-    pub fn create() -> io::Result<Output> {
-        let file = File::from(memory_file(c"vsrun-output", 0)?);
-        // Appending, so that the processes of the program do not overwrite each other.
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let file = OpenOptions::new().read(true).append(true).open(path)?;
-        Ok(Output { file, passed: 0 })
-    }
-
-    /// The descriptor to hand to the program.
-    pub fn fd(&self) -> RawFd {
-        self.file.as_raw_fd()
-    }
-
-    /// Before an execution.
-    pub fn clear(&mut self) -> io::Result<()> {
-        self.passed = 0;
-        reset_flags(&self.file, OFlag::O_APPEND)?;
-        if self.file.metadata()?.len() > 0 {
-            self.file.set_len(0)?;
-        }
-        Ok(())
-    }
-
-    /// Before an execution that begins when so many bytes have been printed.
-    pub fn cut(&mut self, printed: u64) -> io::Result<()> {
-        self.passed = 0;
-        if self.bytes()? != printed {
-            self.file.set_len(printed)?;
-        }
-        Ok(())
-    }
-
-    /// So many bytes of the present execution have been passed on already.
-    pub fn has_passed(&mut self, bytes: u64) {
-        self.passed = bytes;
-    }
-
-    /// Bytes of the present execution that have been passed on.
-    pub fn passed(&self) -> u64 {
-        self.passed
-    }
-
-    /// The beginning of what the last execution printed, at most 4 MiB.
-    pub fn start(&self) -> io::Result<Vec<u8>> {
-        use std::os::unix::fs::FileExt;
-        let len = self.file.metadata()?.len().min(4 << 20);
-        let mut bytes = vec![0; len as usize];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        Ok(bytes)
-    }
-
-    /// Bytes that the last execution printed.
-    pub fn bytes(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    /// Copies what was printed since the last time.
-    pub fn pass_on(&mut self, to: &mut File) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let n = self.file.read_at(&mut buffer, self.passed)?;
-            if n == 0 {
-                break;
-            }
-            to.write_all(&buffer[..n]).or_else(unless_closed)?;
-            self.passed += n as u64;
-        }
-        match self.passed > KEPT {
-            true => self.forget(0, self.passed),
-            false => Ok(()),
-        }
-    }
-
-    /// While an execution runs: gives back the memory of what is not kept.
-    pub fn bound(&self) -> io::Result<()> {
-        match self.not_kept()? {
-            0 => Ok(()),
-            more => self.forget(KEPT, more),
-        }
-    }
-
-    /// Bytes that the last execution printed beyond those that are kept.
-    pub fn not_kept(&self) -> io::Result<u64> {
-        Ok(self.bytes()?.saturating_sub(KEPT))
-    }
-
-    fn forget(&self, from: u64, len: u64) -> io::Result<()> {
-        let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-        Ok(fallocate(self.file.as_raw_fd(), flags, from as i64, len as i64)?)
-    }
-
-    /// The end of what the last execution printed, of what was kept of that: at most 64 KiB.
-    pub fn copy_end_to(&self, to: &mut Vec<u8>) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        const MOST: u64 = 64 << 10;
-        let end = self.file.metadata()?.len().min(KEPT);
-        let from = end.saturating_sub(MOST);
-        let mut bytes = vec![0; (end - from) as usize];
-        self.file.read_exact_at(&mut bytes, from)?;
-        to.append(&mut bytes);
-        Ok(())
-    }
-
-    /// What the last execution printed, as far as it was kept.
-    pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(0))?;
-        io::copy(&mut Read::by_ref(&mut self.file).take(KEPT), to)?;
-        match self.not_kept()? {
-            0 => Ok(()),
-            more => writeln!(to, "\n[{more} bytes more were printed, which vsrun has not kept]"),
         }
     }
 }

@@ -25,8 +25,9 @@ use super::look;
 use super::outcome::Outcome;
 use super::own_pages::OwnPages;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
-use super::session::{self, Input, Output, PrivateDir};
+use super::session::{self, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
+use super::streams::{Input, Output};
 use super::told::Told;
 use super::tossed::Tossed;
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
@@ -205,6 +206,7 @@ impl Worker {
         self.replace_functions()?;
         self.watch_memory()?;
         self.state = RootState::take(&self.arena)?;
+        self.output.keep()?;
         self.kept = self.keep()?;
         self.passed_before = self.arena.control.passed;
         self.control = self.arena.control;
@@ -217,13 +219,14 @@ impl Worker {
 
     /// What executions share with that process, as it is now.
     pub(super) fn keep_of(&self, pid: Pid) -> Result<Kept, String> {
-        let own =
-            [self.arena.fd(), Some(self.pool.as_raw_fd()), Some(self._random.as_raw_fd()), Some(self.output.fd())];
+        let own = [self.arena.fd(), Some(self.pool.as_raw_fd()), Some(self._random.as_raw_fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
-        let pool = File::from(self.pool.try_clone().map_err(|e| e.to_string())?);
+        let text = |e: io::Error| e.to_string();
+        let pool = File::from(self.pool.try_clone().map_err(text)?);
         let root = kept::Root {
             pid,
             own: own.map(|found| (found.dev(), found.ino())).collect(),
+            streams: [self.input.description().map_err(text)?, self.output.description().map_err(text)?],
             pool: (&pool, self.arena.control.pool_used),
             shm: self.dir.shm_and_beside(),
         };

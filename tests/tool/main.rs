@@ -27,6 +27,7 @@ mod reports;
 mod resume;
 mod shorten;
 mod step;
+mod streams;
 mod timeline;
 mod tossing;
 mod watching;
