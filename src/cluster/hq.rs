@@ -67,6 +67,7 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
+        // Of one that was waited for nothing is killed: the library knows that.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

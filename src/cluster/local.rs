@@ -94,6 +94,7 @@ fn one(desk: &Mutex<Desk>, own: &Path, (piece, grain): (&Path, Duration), errors
         }
         if lock(desk).is_ending() && !asked {
             asked = true;
+            // Only this thread waits for it, and it has not: the number is its own, also if it has ended by now.
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
         }
         std::thread::sleep(PAUSE);

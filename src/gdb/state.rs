@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::signal::{kill, Signal};
-use nix::unistd::Pid;
 use serde_json::{json, Value};
 use vsrun_model::{End, ProcState};
 
@@ -17,7 +15,7 @@ use crate::explore::Failure;
 use crate::finding::{BugKind, Names, People, ThreadStatus};
 use crate::report::json::add_state;
 use crate::report::text::ring;
-use crate::runtime::checkpoint::ArenaMap;
+use crate::runtime::checkpoint::{ArenaMap, Handle};
 use crate::runtime::Inspector;
 use crate::trace::Trace;
 
@@ -101,7 +99,7 @@ fn watch_out(file: PathBuf, steps: u64) -> Arc<AtomicBool> {
                     if (*ops, *process) == (now.ops, now.process) =>
                 {
                     if now.used.saturating_sub(*used) >= SPINS && !is_over.swap(true, Ordering::Relaxed) {
-                        let _ = kill(Pid::from_raw(now.process), Signal::SIGINT);
+                        interrupt(&file, now.process);
                     }
                 }
                 (_, now) => since = now,
@@ -110,6 +108,20 @@ fn watch_out(file: PathBuf, steps: u64) -> Arc<AtomicBool> {
         }
     });
     over
+}
+
+/// Sends SIGINT to that process of the program. It may be over by now, and its number another's: what is held stays the same process, and whether that
+/// is one of the program's is looked at after it is held.
+fn interrupt(file: &Path, process: i32) {
+    let Ok(held) = Handle::of(process) else { return };
+    if main_process(file).is_some_and(|main| ArenaMap::is_shared_by(main, process).unwrap_or(false)) {
+        let _ = held.send(libc::SIGINT);
+    }
+}
+
+/// The process of the program that is written there.
+fn main_process(file: &Path) -> Option<i32> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 /// How far a program is.
@@ -122,7 +134,7 @@ struct Progress {
 }
 
 fn progress(file: &Path) -> Option<Progress> {
-    let arena = ArenaMap::of_process(fs::read_to_string(file).ok()?.trim().parse().ok()?).ok()?;
+    let arena = ArenaMap::of_process(main_process(file)?).ok()?;
     let world = &arena.world;
     let process = world.procs.get(world.threads.get(world.current)?.pid)?.own.real_pid;
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

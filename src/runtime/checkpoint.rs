@@ -5,6 +5,7 @@ use std::io;
 use std::mem::size_of;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
 
 use vsrun_model::arena::{Arena, Attached, Region, Segment, ARENA_FD, MAGIC, VERSION};
@@ -45,15 +46,45 @@ pub fn memory_file(name: &std::ffi::CStr, size: u64) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// A descriptor that the kernel has just made for us, closed on exec.
+fn own(number: i64) -> io::Result<OwnedFd> {
+    match number {
+        ..0 => Err(io::Error::last_os_error()),
+        // SAFETY: nobody else has it.
+        _ => Ok(unsafe { OwnedFd::from_raw_fd(number as i32) }),
+    }
+}
+
+/// A process, whoever gets its number when it is over.
+pub struct Handle(OwnedFd);
+
+impl Handle {
+    /// That which has the number now.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(pid: i32) -> io::Result<Handle> {
+        // SAFETY: pidfd_open takes two numbers.
+        own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) }).map(Handle)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// It is over.
+    pub fn send(&self, signal: i32) -> io::Result<()> {
+        let none = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: pidfd_send_signal takes numbers, and a place from which it reads nothing where that is null.
+        match unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, none, 0) } {
+            ..0 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The description that a descriptor of that process is of, under a descriptor of ours. The process is a child of ours.
 pub fn descriptor_of(pid: nix::unistd::Pid, fd: i32) -> io::Result<OwnedFd> {
-    let own = |number: i64| match number {
-        ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: the kernel has just made the descriptor for us, closed on exec.
-        _ => Ok(unsafe { OwnedFd::from_raw_fd(number as i32) }),
-    };
-    // SAFETY: pidfd_open takes two numbers.
-    let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) })?;
+    let process = Handle::of(pid.as_raw())?.0;
     // SAFETY: pidfd_getfd takes three numbers; the first is a descriptor that is open here.
     own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
 }
@@ -84,6 +115,15 @@ impl ArenaMap {
             return Err(io::Error::other("it is no process of a program that this vsrun has started"));
         }
         Ok(arena)
+    }
+
+    /// Both processes are of one world.
+    ///
+    /// # Errors
+    /// One of them is gone.
+    pub fn is_shared_by(one: i32, two: i32) -> io::Result<bool> {
+        let arena = |pid: i32| std::fs::metadata(format!("/proc/{pid}/fd/{ARENA_FD}")).map(|m| (m.dev(), m.ino()));
+        Ok(arena(one)? == arena(two)?)
     }
 
     /// A new arena of this process alone: copies of worlds, tests.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{fallocate, FallocateFlags};
-use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use vsrun_model::arena::{Command, GUARDED_ALWAYS, POOL_SIZE};
 use vsrun_model::{End, ProcState};
@@ -17,7 +16,7 @@ use super::outcome::Outcome;
 use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
 use super::room;
 use super::setup::{is_intact, prepare};
-use super::tracee::{Event, Signal, Waited};
+use super::tracee::{is_ours, Event, Signal, Waited};
 use super::worker::{Worker, LOOK};
 use crate::config::Checkpoint;
 use crate::finding::{Ending, Intrusion};
@@ -246,7 +245,7 @@ impl Worker {
         // It is ready once before the first, and again after each.
         while self.arena.root_signs().0 <= self.commands {
             let limit = if self.is_to_stop() { LIMIT / 20 } else { LIMIT };
-            if since.elapsed() > limit || kill(self.root, None).is_err() {
+            if since.elapsed() > limit || !is_ours(self.root) {
                 return;
             }
             std::thread::sleep(Duration::from_micros(200));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{kill, Signal};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use vsrun_model::arena::{POOL_ADDR, POOL_SIZE};
 use vsrun_model::object::SHARED;
@@ -12,6 +12,7 @@ use vsrun_model::Tid;
 
 use super::memory::{MemoryError, ProcessMemory};
 use super::processes::is_stopped;
+use super::tracee::send;
 use super::worker::Worker;
 use crate::binary::Mapping;
 
@@ -76,7 +77,7 @@ fn polled(pid: Pid, log: u64, ranges: [u64; 2]) -> Result<Words, MemoryError> {
         }
     }
     memory.write(log, &start.to_le_bytes())?;
-    let _ = kill(pid, Signal::SIGCONT);
+    send(pid, Signal::SIGCONT);
     std::thread::sleep(WHILE);
     if !stops(pid) {
         return Ok(Words::new());
@@ -140,7 +141,7 @@ fn entries(memory: &ProcessMemory, start: u64, next: u64) -> Result<Vec<Entry>, 
 fn stops(pid: Pid) -> bool {
     const LIMIT: Duration = Duration::from_secs(2);
     let since = Instant::now();
-    let sent = kill(pid, Signal::SIGSTOP).is_ok();
+    let sent = send(pid, Signal::SIGSTOP);
     while sent && since.elapsed() < LIMIT {
         if is_stopped(pid) {
             return true;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
-use nix::sys::signal::{kill, Signal};
+use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
 use vsrun_model::arena::{Arena, ARENA_ADDR};
@@ -14,7 +14,7 @@ use vsrun_model::carrier::ProcessState;
 
 use super::memory::ProcessMemory;
 use super::session::{PrivateDir, SHIM_NAME};
-use super::tracee::{fault_address, Reason, Stopped};
+use super::tracee::{fault_address, send, Reason, Stopped};
 
 /// A signal by which the kernel says that the program is at fault.
 pub(super) fn is_fault(signal: i32) -> bool {
@@ -42,17 +42,18 @@ pub(super) fn resume_quietly(stopped: Stopped) {
 /// Wall-clock time in which a process that was killed ends.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Kills and collects these children; pids of processes that are collected already are ignored. The guard is spared.
+/// Kills and collects these children of the calling thread; numbers of processes that are collected already are ignored, whoever has them now. The
+/// guard is spared.
 pub(super) fn reap(pids: impl IntoIterator<Item = i32>, dir: &PrivateDir) {
     let is_left = |pid: &Pid| {
-        let ended = waitpid(*pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG));
+        let ended = waitpid(*pid, Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD | WaitPidFlag::WNOHANG));
         !matches!(ended, Err(Errno::ECHILD) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)))
     };
     let children = pids.into_iter().filter(|&pid| Some(pid) != dir.guard_pid()).map(Pid::from_raw);
     let left: Vec<Pid> = children.filter(is_left).collect();
     // All at once: they end beside each other.
     for &pid in &left {
-        let _ = kill(pid, Signal::SIGKILL);
+        send(pid, Signal::SIGKILL);
     }
     left.into_iter().for_each(collect);
 }
@@ -61,7 +62,7 @@ pub(super) fn reap(pids: impl IntoIterator<Item = i32>, dir: &PrivateDir) {
 fn collect(pid: Pid) {
     let since = Instant::now();
     loop {
-        match waitpid(pid, Some(WaitPidFlag::__WALL)) {
+        match waitpid(pid, Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD)) {
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return,
             // A tick has come. One that hangs in the kernel ends when that lets it.
             Err(Errno::EINTR) if since.elapsed() > KILL_LIMIT => return,

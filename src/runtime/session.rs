@@ -111,7 +111,7 @@ impl PrivateDir {
         let root = geteuid().is_root();
         let passage = if root { 0o711 } else { 0o700 };
         if let Err(e) = make_directory(&path, passage) {
-            // It must not get to remove what is another's.
+            // It must not get to remove what is another's. A child that was not waited for keeps its number.
             let _ = guard.kill();
             let _ = guard.wait();
             return Err(e);

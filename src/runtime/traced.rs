@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use nix::sys::ptrace::Options;
-use nix::sys::signal::{kill, Signal as NixSignal};
+use nix::sys::signal::Signal as NixSignal;
 use vsrun_model::arena::Command;
 use vsrun_model::signal::{bit, ignored_by_default};
 
@@ -12,7 +12,7 @@ use super::execute::Clock;
 use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
 use super::setup::LOOKED_AT_CALLS;
-use super::tracee::{sender, wait_any, Event, Reason, Signal, Stopped, Waited};
+use super::tracee::{send, sender, wait_any, Event, Reason, Signal, Stopped, Waited};
 use super::worker::{Worker, LOOK};
 use crate::finding::{Ending, Finding, Intrusion};
 use crate::schedule::Schedule;
@@ -153,7 +153,7 @@ impl Worker {
                 if stopping.is_none() {
                     stopping = self.look(&mut clock);
                     if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
-                        let _ = kill(pid, NixSignal::SIGSTOP);
+                        send(pid, NixSignal::SIGSTOP);
                     }
                 }
             }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{kill, Signal};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::{End, Tid, Uid};
@@ -30,7 +30,7 @@ use super::setup::{launch_spec, set_options, Spec, StartError};
 use super::streams::{Input, Output};
 use super::told::Told;
 use super::tossed::Tossed;
-use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
+use super::tracee::{self, send, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
 use super::watched::Watched;
 use super::watchpoints::{pieces, Watchlist, Watchpoints};
 use crate::binary::preflight::is_secure_exec;
@@ -465,7 +465,8 @@ impl Worker {
             return;
         }
         log::debug!("{} of {} executions went back", self.back.came_back, self.runs);
-        let _ = kill(self.root, Signal::SIGKILL);
+        // It may have died, and been waited for.
+        send(self.root, Signal::SIGKILL);
         let guard = self.dir.guard_pid();
         // What forks while it is listed has a child that is not in the list.
         for _ in 0..LISTINGS {

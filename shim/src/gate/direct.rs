@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use vsrun_model::arena::{Mode, Shows};
 use vsrun_model::{End, ProcState, Tid};
 
-use super::{arena, fiber_of, local, machine, process_of, shield, word, world, Phase};
+use super::{arena, end, fiber_of, local, machine, process_of, shield, word, world, Phase};
 use crate::sys::{complain, decimal, die, dispatch, raw};
 
 const THREAD_FLAGS: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000;
@@ -261,7 +261,7 @@ fn end_here() -> ! {
 fn end_all(code: i32) -> ! {
     for process in world().procs.as_slice() {
         if process.own.real_pid > 0 && process.own.real_pid as i64 != raw!(libc::SYS_getpid) {
-            raw!(libc::SYS_kill, process.own.real_pid, libc::SIGKILL);
+            end::end_process(process.own.real_pid);
         }
     }
     die(code)
@@ -379,6 +379,16 @@ fn alive(pid: i32) -> bool {
     let mut text = [0u8; 512];
     let n = read_of(pid, b"stat", &mut text);
     n > 0 && !text[..n].windows(4).any(|w| w == b") Z " || w == b") X ")
+}
+
+/// The parent of a process; 0: there is none.
+pub fn parent(pid: i32) -> i32 {
+    let mut text = [0u8; 512];
+    let n = read_of(pid, b"stat", &mut text);
+    // Behind the name, which is in brackets, come the state and the number.
+    let Some(at) = text[..n].iter().rposition(|&c| c == b')') else { return 0 };
+    let digits = text[(at + 4).min(n)..n].iter().take_while(|c| c.is_ascii_digit());
+    digits.fold(0, |number, digit| 10 * number + i32::from(digit - b'0'))
 }
 
 /// Who traces that process; 0: nobody.

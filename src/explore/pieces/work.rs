@@ -39,6 +39,7 @@ fn watch(wanted: &Path) {
     while wanted.exists() {
         std::thread::sleep(LOOK);
     }
+    // Its own number is nobody else's.
     let _ = kill(Pid::this(), Signal::SIGTERM);
 }
 

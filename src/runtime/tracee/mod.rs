@@ -19,6 +19,7 @@ mod asked;
 mod glimpse;
 mod interrupt;
 mod launch;
+mod numbers;
 mod probe;
 mod state;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use asked::{semaphore, unix_peers, Semaphore};
 pub use glimpse::{glimpse, Glimpse};
 pub use interrupt::{catch_requests, forget_requests, interrupted, Ticks};
 pub use launch::{fix_auxv, launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
+pub use numbers::{is_ours, send};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};
 pub use state::{
     fault_address, sender, wait_any, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited,

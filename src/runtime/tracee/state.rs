@@ -7,6 +7,8 @@ use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 
+use super::numbers::is_ours;
+
 // ---------------------------------------------------------------------------------------------------------- signals
 
 /// A signal number, 1 to 64, real-time signals included.
@@ -397,8 +399,12 @@ impl Running {
         }
     }
 
-    /// Makes it stop soon, with [`Reason::Signal`] SIGSTOP, which must then not be passed on.
+    /// Makes it stop soon, with [`Reason::Signal`] SIGSTOP, which must then not be passed on. That it is nobody's who is ours is no error, see
+    /// [`numbers`](super::numbers).
     pub fn interrupt(&self) -> Result<(), TraceError> {
+        if !is_ours(self.pid) {
+            return Ok(());
+        }
         // SAFETY: tkill takes two numbers and touches no memory of this process.
         match Errno::result(unsafe { libc::syscall(libc::SYS_tkill, self.pid.as_raw(), libc::SIGSTOP) }) {
             Ok(_) | Err(Errno::ESRCH) => Ok(()),
@@ -406,8 +412,12 @@ impl Running {
         }
     }
 
-    /// Sends SIGKILL to the process. That it is dead already is no error.
+    /// Sends SIGKILL to the process. That it is dead already is no error, nor that it was waited for: then nobody gets the signal, see
+    /// [`numbers`](super::numbers).
     pub fn kill(&self) -> Result<(), TraceError> {
+        if !is_ours(self.pid) {
+            return Ok(());
+        }
         match nix::sys::signal::kill(self.pid, nix::sys::signal::SIGKILL) {
             Ok(()) | Err(Errno::ESRCH) => Ok(()),
             Err(errno) => Err(TraceError::new("kill", self.pid, errno)),
