@@ -11,7 +11,7 @@ use crate::calls::{
     claims, clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss,
 };
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, late, pages, shield, signal, touch, tsc, watched};
+use crate::gate::{cpuid, end, late, pages, shield, signal, touch, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{bind, complain, die, elf, fs_base, load, names, raw, store};
 use crate::{net, rewrite};
@@ -77,6 +77,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     signal::install_faults();
     process::arm();
     tsc::arm();
+    cpuid::arm();
     if local().phase == Phase::Running {
         descriptors::after_exec();
         watched::program_comes();

@@ -48,12 +48,31 @@ pub(super) enum End {
     Failed(Failure),
 }
 
-/// What came of a turn.
+/// How a turn has ended.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// The process ended so; `None`: it was killed. What it said last.
-    Ended(Option<i32>, String),
+    /// The piece is explored, or its time was over; what it came to stands in its files.
+    Worked,
+    /// The same, and a bug of the program is among that.
+    Bug,
+    /// The process was killed.
+    Killed,
     /// There is no word of it.
     Lost,
+    /// The piece cannot be explored: the exit status that says whose fault that is, and what the process said.
+    Failed(i32, String),
+}
+
+impl Turn {
+    /// Of a process that explored a piece: its exit status (`None`: a signal has killed it), and what it wrote to standard error.
+    pub fn of(code: Option<i32>, said: &str) -> Turn {
+        match code {
+            None => Turn::Killed,
+            Some(0 | 3) => Turn::Worked,
+            Some(1) => Turn::Bug,
+            Some(code) => Turn::Failed(code, said.lines().last().unwrap_or_default().to_string()),
+        }
+    }
 }
 
 impl Desk {
@@ -105,17 +124,13 @@ impl Desk {
     /// What a turn has come to, of a piece that was so far `before`.
     pub fn take(&mut self, before: Progress, turn: Turn) {
         self.under_way -= 1;
-        let (code, said) = match turn {
-            Turn::Ended(code, said) => (code, said),
-            Turn::Lost => (None, String::new()),
-        };
-        match code {
-            Some(1) if !self.keep_going => drop(self.ends.get_or_insert(End::Bug)),
-            Some(0 | 1 | 3) | None => match progress_of(&before.file) {
-                Ok(now) => self.goes_on(&before, now, code.is_none()),
+        match turn {
+            Turn::Bug if !self.keep_going => drop(self.ends.get_or_insert(End::Bug)),
+            Turn::Worked | Turn::Bug | Turn::Killed | Turn::Lost => match progress_of(&before.file) {
+                Ok(now) => self.goes_on(&before, now, matches!(turn, Turn::Killed | Turn::Lost)),
                 Err(failure) => self.fails(failure),
             },
-            Some(code) => {
+            Turn::Failed(code, said) => {
                 let message = match said.is_empty() {
                     true => format!("vsrun pieces work {}: exit status {code}", before.file.display()),
                     false => said.strip_prefix("vsrun: ").unwrap_or(&said).to_string(),
@@ -220,4 +235,23 @@ pub(super) fn interrupted() -> Failure {
 /// The file of this vsrun, which is to be there under the same name wherever pieces are explored.
 pub(super) fn own_file() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|e| Failure::environment(format!("vsrun's own file: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn;
+
+    #[test]
+    fn a_turn_is_told_by_the_status_alone() {
+        let said = "vsrun: note: killed, lost, a bug\nvsrun: the last line\n";
+        let of = |code| Turn::of(code, said);
+        assert_eq!(
+            [of(Some(0)), of(Some(3)), of(Some(1)), of(None)],
+            [Turn::Worked, Turn::Worked, Turn::Bug, Turn::Killed]
+        );
+        for code in [2, 4, 127] {
+            assert_eq!(of(Some(code)), Turn::Failed(code, "vsrun: the last line".into()));
+        }
+        assert_eq!(Turn::of(Some(2), ""), Turn::Failed(2, String::new()));
+    }
 }

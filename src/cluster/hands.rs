@@ -63,7 +63,7 @@ impl Place {
         let _ = fs::remove_file(name("err"));
         // What a shell says of one that a signal has killed.
         let code = Some(status).filter(|&status| status <= 128);
-        Some(Turn::Ended(code, said.lines().last().unwrap_or_default().to_string()))
+        Some(Turn::of(code, &said))
     }
 }
 

@@ -100,5 +100,5 @@ fn one(desk: &Mutex<Desk>, own: &Path, (piece, grain): (&Path, Duration), errors
         std::thread::sleep(PAUSE);
     };
     let said = fs::read_to_string(errors).unwrap_or_default();
-    Ok(Turn::Ended(status.code(), said.lines().last().unwrap_or_default().to_string()))
+    Ok(Turn::of(status.code(), &said))
 }

@@ -90,6 +90,15 @@ pub enum FilesName {
     Real,
 }
 
+/// The processor that the program sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum CpuName {
+    /// One of x86-64-v2.
+    Baseline,
+    /// The machine's.
+    Native,
+}
+
 /// How executions come to where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Checkpoint {
@@ -324,6 +333,10 @@ pub struct Config {
     /// as they are), real (the files are changed) [default: private, with --once real]
     #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "The system under test")]
     pub files: Option<FilesName>,
+    /// The processor that the program sees: baseline (x86-64-v2 on every machine: libc's functions, and cpuid where it can be trapped, so that
+    /// scenarios and pieces run elsewhere), native (the machine's; they run on processors of its model only)
+    #[arg(long, value_enum, value_name = "CPU", hide_possible_values = true, default_value_t = CpuName::Baseline, help_heading = "The system under test")]
+    pub cpu: CpuName,
     /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
     #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "The system under test")]
     pub with: Vec<Words>,

@@ -13,13 +13,14 @@ use super::relaxed::{follow, Followed};
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
 use super::unfinished;
+use crate::base::print::complain;
 use crate::config::{Checkpoint, Point, Replay};
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
 use crate::race::Flaws;
 use crate::report::mismatch::mismatch;
 use crate::runtime::streams::Input;
-use crate::runtime::{Inspector, Spec, Worker};
+use crate::runtime::{cpu, Inspector, Spec, Worker};
 use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;
 
@@ -37,6 +38,13 @@ pub(super) fn load(path: &Path, trusted: bool, relaxed: bool) -> Result<(Scenari
     let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
     let now = identity_of(&exe, script.as_deref().unwrap_or(&exe), &scenario.options.with)
         .map_err(|f| Failure::environment(format!("the scenario's program cannot be read: {}", f.message)))?;
+    if let Some(recorded) = &scenario.options.cpu {
+        let here = cpu::here(recorded.baseline);
+        match here.and_then(|here| cpu::compare(recorded, &here)) {
+            Ok(said) => said.iter().for_each(|said| complain(&format!("vsrun: note: the scenario was {said}"))),
+            Err(why) => return Err(Failure::environment(format!("the scenario cannot be replayed here: {why}"))),
+        }
+    }
     let changed = now != scenario.fingerprint;
     if changed && !relaxed {
         let same_exe = now.get(0) == scenario.fingerprint.get(0);

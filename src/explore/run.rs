@@ -59,7 +59,8 @@ fn resume(
     // Addresses depend on the environment, and what is known of bugs on addresses.
     setting.spec.program.env.clone_from(&saved.header.program.env);
     let mut counts = saved.header.counts();
-    note.into_iter().for_each(|text| counts.note(&text));
+    let processor = saved.header.processor(setting).ok().flatten();
+    note.into_iter().chain(processor).for_each(|text| counts.note(&text));
     Ok(Some((saved.header, counts)))
 }
 

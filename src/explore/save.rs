@@ -38,6 +38,7 @@ use crate::config::{Config, Race, SearchKind};
 use crate::finding::BugKind;
 use crate::incomplete::Reason;
 use crate::objects::Objects;
+use crate::runtime::cpu;
 use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
@@ -404,12 +405,28 @@ impl Header {
             (one, two) if one.as_ref() != two => return Some("it is of another piece".into()),
             _ => {}
         }
+        if let Err(why) = self.processor(setting) {
+            return Some(why);
+        }
         let search = search_text(setting.config);
         if self.search != search {
             return Some(format!("it is of another search: {}, not {search}", self.search));
         }
         let name = different_option(&self.options, &setting.spec.options)?;
         Some(format!("it was saved with another {name}"))
+    }
+}
+
+impl Header {
+    /// What there is to say of the processor on which this was saved, see [`cpu::compare`].
+    ///
+    /// # Errors
+    /// It was another one, and the program saw it.
+    pub fn processor(&self, setting: &Setting) -> Result<Option<String>, String> {
+        match (&self.options.cpu, &setting.spec.options.cpu) {
+            (Some(saved), Some(here)) if saved.baseline == here.baseline => cpu::compare(saved, here),
+            _ => Ok(None),
+        }
     }
 }
 
@@ -432,6 +449,7 @@ fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<
         ("--seed", one.seed == two.seed),
         ("--quarantine", one.quarantine == two.quarantine),
         ("--toss", one.tosses == two.tosses),
+        ("--cpu", one.cpu.as_ref().map(|cpu| cpu.baseline) == two.cpu.as_ref().map(|cpu| cpu.baseline)),
         ("standard input", one.stdin == two.stdin),
     ];
     same.iter().find(|(_, same)| !same).map(|(name, _)| *name)

@@ -188,6 +188,11 @@ fn other_options_are_named() {
     assert_eq!(different_option(&options, &other), Some("--max-depth"));
     let other = scenario::Options { stdin: "file".into(), ..options.clone() };
     assert_eq!(different_option(&options, &other), Some("standard input"));
+    let cpu = |baseline, model: &str| Some(scenario::Cpu { baseline, model: model.into(), trapped: false });
+    let on = |baseline, model: &str| scenario::Options { cpu: cpu(baseline, model), ..options.clone() };
+    assert_eq!(different_option(&on(true, "a"), &on(false, "a")), Some("--cpu"));
+    // Another processor is no other option.
+    assert_eq!(different_option(&on(true, "a"), &on(true, "b")), None);
 }
 
 #[test]

@@ -17,10 +17,10 @@ use super::failure::Failure;
 use crate::base::{files, surroundings};
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{ClientsStart, Config, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
+use crate::config::{ClientsStart, Config, CpuName, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::streams::Input;
-use crate::runtime::{room, tracee, Spec, Watch as WatchMemory, Worker};
+use crate::runtime::{cpu, room, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Awaited, Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
@@ -150,6 +150,10 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         tosses: config.toss.clone(),
         predicates: annotated(config)?.predicates,
         quarantine: config.quarantine(),
+        cpu: Some(
+            cpu::here(config.cpu == CpuName::Baseline)
+                .map_err(|why| Failure::environment(format!("unsupported: {why}")))?,
+        ),
         watches: false,
         watched: false,
     };

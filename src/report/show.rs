@@ -67,6 +67,8 @@ fn options(options: &Options) -> String {
     words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
     words.extend(options.store_buffers.then(|| "--memory tso".to_string()));
     words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));
+    let native = options.cpu.as_ref().is_some_and(|cpu| !cpu.baseline);
+    words.extend(native.then(|| "--cpu native".to_string()));
     words.push(format!("(stdin: {})", one_line(&options.stdin)));
     words.join(" ")
 }

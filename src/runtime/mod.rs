@@ -4,6 +4,7 @@
 mod alone;
 mod back;
 pub mod checkpoint;
+pub mod cpu;
 mod execute;
 pub mod halt;
 mod inspect;

@@ -160,7 +160,7 @@ fn opens_arena(stopped: &Stopped, rip: u64) -> bool {
     }
 }
 
-/// True if what `stopped` is stopped by is the fault of an instruction that reads the counter.
+/// True if what `stopped` is stopped by is the fault of an instruction that reads the counter, or asks for the processor.
 pub fn is_reading(stopped: &Stopped) -> bool {
     const SI_KERNEL: i32 = 0x80;
     let fault = stopped.siginfo().is_ok_and(|info| info.si_signo == libc::SIGSEGV && info.si_code == SI_KERNEL);
@@ -172,5 +172,5 @@ pub fn is_reading(stopped: &Stopped) -> bool {
         let mut one = [0];
         memory.read(regs.rip.wrapping_add(at), &mut one).ok().map(|()| one[0])
     };
-    vsrun_model::counter::decode(byte).is_some()
+    vsrun_model::counter::decode(byte).is_some() || vsrun_model::cpu::decode(byte).is_some()
 }

@@ -13,6 +13,7 @@ use vsrun_model::closing::{Awaits, MAX_AWAITED_TEXT};
 use vsrun_model::watch::state;
 
 use super::checkpoint::ArenaMap;
+use super::cpu;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
@@ -46,6 +47,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.control.watching.state = if spec.watch.is_some() && mode == Mode::ROOT { state::ASKED } else { state::OFF };
     arena.control.quarantine = spec.options.quarantine.unwrap_or(QUARANTINE);
+    arena.control.baseline = spec.is_baseline().into();
     arena.control.store_buffers = u32::from(spec.options.store_buffers);
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;
@@ -111,16 +113,18 @@ pub(super) fn launch_spec(
     dir: &PrivateDir,
     stdio: [i32; 3],
     fds: [i32; 3],
-    cpu: Option<usize>,
+    place: Option<usize>,
 ) -> LaunchSpec {
+    let envp = session::with_preload(&spec.program.env, &dir.shim());
+    let envp = if spec.is_baseline() { cpu::with_baseline(envp) } else { envp };
     LaunchSpec {
         exe: PathBuf::from(&spec.program.exe),
         argv: spec.program.argv.clone(),
-        envp: session::with_preload(&spec.program.env, &dir.shim()),
+        envp,
         cwd: PathBuf::from(&spec.program.cwd),
         stdio,
         inherit: vec![(fds[0], ARENA_FD), (fds[1], POOL_FD), (fds[2], RANDOM_FD)],
-        cpu,
+        cpu: place,
     }
 }
 
@@ -218,6 +222,11 @@ impl Spec {
     /// What programs allocate and free has to be seen.
     pub fn sees_heap(&self) -> bool {
         self.options.inject & vsrun_model::inject::ENOMEM != 0 || self.watch.is_some()
+    }
+
+    /// The program sees the processor of [`vsrun_model::cpu`].
+    pub fn is_baseline(&self) -> bool {
+        self.options.cpu.as_ref().is_some_and(|cpu| cpu.baseline)
     }
 
     /// CPU time without a visible operation that is a divergence: what was asked for is that of the program itself, which takes longer while

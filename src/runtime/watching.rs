@@ -35,6 +35,8 @@ use crate::binary::sites::{self, Choice, Reason, Sites, Unit, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
 
 const PAGE: u64 = 4096;
+/// By that name programs ask libstdc++ for what the processor gives.
+const RANDOM_DEVICE: &[u8] = b"_ZNSt13random_device";
 /// How often who waits for an analysis looks whether it is to be given up.
 const GIVES_UP: Duration = Duration::from_millis(50);
 
@@ -78,6 +80,8 @@ impl Worker {
         watched.left_out = left_out;
         watched.notes = predicates.notes();
         watched.places = places;
+        let random = random_numbers(&watched, &loaded);
+        watched.notes.extend(random);
         let own_traps = if watch.by_itself { &plan.traps[..] } else { &[] };
         let parts = late.iter().flat_map(|late| late.parts(&plan.writes, own_traps)).collect();
         let is_late = |at: u64| late.iter().any(|late| late.range.contains(&at));
@@ -469,4 +473,27 @@ fn write_log_key(log: &Path, watched: &Watched) -> io::Result<()> {
     let mut name = log.as_os_str().to_os_string();
     name.push(".sites");
     std::fs::write(name, text)
+}
+
+/// A line for each module with instructions by which the processor gives random numbers: unlike readings of its counter they cannot be trapped. Of
+/// libstdc++, which all programs in C++ have, only where something else asks it.
+fn random_numbers(watched: &Watched, loaded: &[Loaded]) -> Vec<String> {
+    let asks = || {
+        let others = loaded.iter().filter(|module| !module.name.starts_with("libstdc++"));
+        let mut texts = others.filter_map(|module| std::fs::read(&module.path).ok());
+        texts.any(|text| text.windows(RANDOM_DEVICE.len()).any(|part| part == RANDOM_DEVICE))
+    };
+    let modules = watched.modules.iter().filter(|module| !module.sites.random.is_empty());
+    let counts = modules.filter(|module| !module.name.starts_with("libstdc++") || asks());
+    let line = |module: &WatchedModule| {
+        let all = &module.sites.random;
+        let first = watched.places.locate(all[0].wrapping_add(module.bias)).function.unwrap_or_default();
+        let what = if all.len() == 1 { "an instruction that asks" } else { "instructions that ask" };
+        format!(
+            "{} has {what} the processor for random numbers (rdrand, rdseed; {} in {first}): what they decide is not the same in each execution",
+            module.name,
+            all.len()
+        )
+    };
+    counts.map(line).collect()
 }

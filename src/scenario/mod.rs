@@ -10,4 +10,4 @@ mod types;
 pub use file::sealed;
 pub use file::{LoadCause, LoadError, ScenarioFile, WriteError, VERSION};
 pub use predicate::{Length, Place, Predicate, Says};
-pub use types::{Awaited, Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then, Toss};
+pub use types::{Awaited, Client, Cpu, Found, Options, Program, Scenario, ScenarioStep, Shown, Then, Toss};

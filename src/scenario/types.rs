@@ -121,6 +121,18 @@ impl Toss {
     pub const LARGEST: u32 = 65_535;
 }
 
+/// The processor that a program sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// One of x86-64-v2, whatever is there (`--cpu baseline`), as far as libc and, where it was trapped, `cpuid` tell.
+    pub baseline: bool,
+    /// The one that was there.
+    pub model: String,
+    /// `cpuid` was trapped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trapped: bool,
+}
+
 /// Options that an execution depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -182,6 +194,9 @@ pub struct Options {
     /// The bug shows where memory is watched only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watches: bool,
+    /// The processor; nothing in files of older versions: the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
     /// Memory was watched when it was found. Where libraries lie depends on that, and with it the names of objects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,

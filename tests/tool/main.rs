@@ -6,6 +6,7 @@ mod book;
 mod checks;
 mod conformance;
 mod container;
+mod cpu;
 mod debugger;
 mod files;
 mod first;

@@ -1,9 +1,9 @@
-//! LD_PRELOAD: hidden from the program, given to every program it executes.
+//! Variables that are vsrun's, LD_PRELOAD and GLIBC_TUNABLES: hidden from the program, given to every program it executes.
+
+use vsrun_model::cpu::TUNABLES;
 
 use crate::gate::{arena, end};
 use crate::sys::{bytes, bytes_mut, cstr, load, raw, readable, store};
-
-const NAME: &[u8] = b"LD_PRELOAD=";
 
 fn shim_path() -> &'static [u8] {
     let path = &arena().control.shim_path;
@@ -11,27 +11,73 @@ fn shim_path() -> &'static [u8] {
     &path[..len]
 }
 
-/// Takes the shim out of LD_PRELOAD in the environment at `envp`, in place.
-pub fn hide(envp: u64) {
-    let mut at = envp;
-    while load::<u64>(at) != 0 {
-        let entry: u64 = load(at);
-        let text = cstr(entry, 1 << 20);
-        if let Some(rest) = text.strip_prefix(NAME).and_then(|t| t.strip_prefix(shim_path())) {
-            if rest.is_empty() {
-                let mut from = at;
-                while load::<u64>(from) != 0 {
-                    store(from, load::<u64>(from + 8));
-                    from += 8;
-                }
-                return;
-            }
-            let (len, rest_at) = (text.len(), text.len() - rest.len() + 1);
-            // The rest and its NUL move down over the shim and the colon.
-            bytes_mut(entry, len + 1).copy_within(rest_at.., NAME.len());
-            return;
+/// Their names, with what vsrun puts before the program's own value and a colon; nothing: that variable is the program's.
+fn own() -> [(&'static [u8], &'static [u8]); 2] {
+    let tunables = if arena().control.baseline != 0 { TUNABLES } else { b"" };
+    [(b"LD_PRELOAD=", shim_path()), (b"GLIBC_TUNABLES=", tunables)]
+}
+
+/// How much of an entry is vsrun's: from where on, and how many bytes. `None`: nothing; all of it, if nothing of the program's is behind.
+fn part_of(text: &[u8]) -> Option<(usize, usize)> {
+    own().into_iter().filter(|(_, value)| !value.is_empty()).find_map(|(name, value)| {
+        let rest = text.strip_prefix(name)?.strip_prefix(value)?;
+        match rest {
+            [] => Some((0, text.len())),
+            [b':', ..] => Some((name.len(), value.len() + 1)),
+            _ => None,
         }
+    })
+}
+
+/// Takes what is vsrun's out of the environment at `envp`, in place. Where the strings stand behind each other, as the kernel lays them out, they move
+/// together, so that /proc/self/environ does not show it either.
+pub fn hide(envp: u64) {
+    let end = end_of_strings(envp);
+    let (mut from, mut table, mut to) = (envp, envp, load::<u64>(envp));
+    while load::<u64>(from) != 0 {
+        let entry: u64 = load(from);
+        let text = cstr(entry, 1 << 20);
+        let (len, (at, cut)) = (text.len(), part_of(text).unwrap_or((text.len(), 0)));
+        if cut < len || len == 0 {
+            let place = if end.is_some() { to } else { entry };
+            shift(place, entry, at);
+            shift(place + at as u64, entry + (at + cut) as u64, len - at - cut + 1);
+            store(table, place);
+            table += 8;
+            to += (len - cut + 1) as u64;
+        }
+        from += 8;
+    }
+    if let Some(end) = end {
+        bytes_mut(to, (end - to) as usize).fill(0);
+    }
+    while table < from {
+        store(table, 0u64);
+        table += 8;
+    }
+}
+
+/// The end of the strings of an environment. `None`: they do not stand behind each other, or there are none. Of what its loader is told libc has made a
+/// copy elsewhere, and another thing of what stands among the others: that has the same length.
+fn end_of_strings(envp: u64) -> Option<u64> {
+    let (mut at, mut end) = (envp, load::<u64>(envp));
+    while load::<u64>(at) != 0 {
+        let text = cstr(load(at), 1 << 20);
+        if load::<u64>(at) != end && !text.starts_with(b"GLIBC_TUNABLES=") {
+            return None;
+        }
+        end += text.len() as u64 + 1;
         at += 8;
+    }
+    (at > envp).then_some(end)
+}
+
+/// Bytes move to another place, which may have some of them already if it is lower.
+fn shift(to: u64, from: u64, len: usize) {
+    match from.checked_sub(to) {
+        Some(0) => {}
+        Some(by) if by < len as u64 => bytes_mut(to, by as usize + len).copy_within(by as usize.., 0),
+        _ => bytes_mut(to, len).copy_from_slice(bytes(from, len)),
     }
 }
 
@@ -66,18 +112,23 @@ fn is_text(text: u64) -> bool {
     false
 }
 
-/// A copy of the environment at `envp` in which LD_PRELOAD starts with the shim.
+/// A copy of the environment at `envp` with what is vsrun's, before what is the program's own.
 pub fn with_shim(envp: u64) -> u64 {
+    let is_given = |(_, value): &(&[u8], &[u8])| !value.is_empty();
     let mut n = 0;
-    let mut old: &[u8] = b"";
+    let mut old: [&[u8]; 2] = [b""; 2];
     while envp != 0 && load::<u64>(envp + 8 * n) != 0 {
-        if let Some(value) = cstr(load(envp + 8 * n), 1 << 20).strip_prefix(NAME) {
-            old = value;
+        let text = cstr(load(envp + 8 * n), 1 << 20);
+        for (old, (name, _)) in old.iter_mut().zip(own()).filter(|(_, own)| is_given(own)) {
+            if let Some(value) = text.strip_prefix(name) {
+                *old = value;
+            }
         }
         n += 1;
     }
-    let text_len = NAME.len() + shim_path().len() + 1 + old.len() + 1;
-    let size = 8 * (n as usize + 2) + text_len;
+    let size_of = |((name, value), old): ((&[u8], &[u8]), &[u8])| name.len() + value.len() + 1 + old.len() + 1;
+    let text_len: usize = own().into_iter().zip(old).map(size_of).sum();
+    let size = 8 * (n as usize + 3) + text_len;
     let memory = raw!(
         libc::SYS_mmap,
         0,
@@ -91,13 +142,16 @@ pub fn with_shim(envp: u64) -> u64 {
         end::unsupported(&[b"no memory for the environment of a program to be executed"]);
     }
     let table = memory as u64;
-    let text = table + 8 * (n + 2);
-    write_text(text, text_len, old);
-    store(table, text);
-    let mut to = table + 8;
+    let (mut to, mut text) = (table, table + 8 * (n + 3));
+    for ((name, value), old) in own().into_iter().zip(old).filter(|(own, _)| is_given(own)) {
+        store(to, text);
+        to += 8;
+        text += write_text(text, [name, value, old]);
+    }
     for i in 0..n {
         let entry: u64 = load(envp + 8 * i);
-        if !cstr(entry, 1 << 20).starts_with(NAME) {
+        let text = cstr(entry, 1 << 20);
+        if !own().iter().any(|own| is_given(own) && text.starts_with(own.0)) {
             store(to, entry);
             to += 8;
         }
@@ -106,13 +160,15 @@ pub fn with_shim(envp: u64) -> u64 {
     table
 }
 
-fn write_text(at: u64, len: usize, old: &[u8]) {
-    let target = bytes_mut(at, len);
-    let mut used = 0;
+/// Writes an entry with its NUL; gives its bytes.
+fn write_text(at: u64, [name, value, old]: [&[u8]; 3]) -> u64 {
     let separator: &[u8] = if old.is_empty() { b"" } else { b":" };
-    for part in [NAME, shim_path(), separator, old] {
+    let parts = [name, value, separator, old, b"\0"];
+    let target = bytes_mut(at, parts.iter().map(|part| part.len()).sum());
+    let mut used = 0;
+    for part in parts {
         target[used..used + part.len()].copy_from_slice(part);
         used += part.len();
     }
-    target[used] = 0;
+    used as u64
 }

@@ -3,7 +3,7 @@
 use vsrun_model::{Kind, Op, Pid};
 
 use super::{priority, signal, timer};
-use crate::gate::{self, end, fiber, local, me, model, process_of, tsc, world};
+use crate::gate::{self, cpuid, end, fiber, local, me, model, process_of, tsc, world};
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
 use crate::sys::{any_of, fs_base, raw, store, store_if, writable};
@@ -82,6 +82,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_prctl if id == PR_SET_SYSCALL_USER_DISPATCH => EINVAL,
         libc::SYS_prctl if id == libc::PR_SET_SECCOMP => EINVAL,
         libc::SYS_seccomp | libc::SYS_ptrace => EPERM,
+        libc::SYS_arch_prctl if cpuid::is_about(id) => cpuid::control(id),
         libc::SYS_arch_prctl if id == 0x1002 => {
             fiber().fs = a[1];
             raw!(nr, a[0], a[1])

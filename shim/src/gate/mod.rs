@@ -1,6 +1,7 @@
 //! The turn, in one place: what a process keeps, fibers, operations, delivery of signals, ends.
 
 pub mod back;
+pub mod cpuid;
 pub mod direct;
 pub mod eintr;
 pub mod end;

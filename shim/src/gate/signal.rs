@@ -9,7 +9,7 @@ use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sen
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
 use super::local::{arena, local, machine, me, model, process_of, world, Action};
-use super::{direct, end, exit, fiber, shield, tsc, turn};
+use super::{cpuid, direct, end, exit, fiber, shield, tsc, turn};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{context as reg, die, guard, limit, load, raw, store};
 use crate::watch;
@@ -252,7 +252,8 @@ fn fault(signal: i32, sent: bool, info: u64, context: u64) {
     if sent && action.handler != SIG_IGN {
         yield_to_outside(signal, info);
     }
-    let passes = || signal == libc::SIGSEGV && tsc::emulated(info, context) || !sent && answered(context);
+    let emulated = || tsc::emulated(info, context) || cpuid::emulated(info, context);
+    let passes = || signal == libc::SIGSEGV && emulated() || !sent && answered(context);
     if !local().delivering && passes() {
         return;
     }

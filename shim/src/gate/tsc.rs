@@ -50,8 +50,7 @@ pub fn control(option: i32, value: u64) -> Option<i64> {
 
 /// A SIGSEGV of this process. True: it was a reading of the counter, and the program goes on behind it.
 pub fn emulated(info: u64, context: u64) -> bool {
-    let general = load::<i32>(info + 8) == SI_KERNEL && load::<u64>(context + reg::TRAPNO) == GENERAL_PROTECTION;
-    if !general || fiber().tsc_faults {
+    if !is_general_protection(info, context) || fiber().tsc_faults {
         return false;
     }
     let rip: u64 = load(context + reg::RIP);
@@ -65,6 +64,11 @@ pub fn emulated(info: u64, context: u64) -> bool {
     }
     store(context + reg::RIP, rip + reading.len);
     true
+}
+
+/// A SIGSEGV of an instruction that is not allowed, not of an address.
+pub fn is_general_protection(info: u64, context: u64) -> bool {
+    load::<i32>(info + 8) == SI_KERNEL && load::<u64>(context + reg::TRAPNO) == GENERAL_PROTECTION
 }
 
 /// Reads the counter, ns, for the instruction at `site`.

@@ -3,6 +3,7 @@
 pub mod bind;
 pub mod call;
 pub mod context;
+pub mod cpuid;
 pub mod dispatch;
 pub mod elf;
 pub mod guard;

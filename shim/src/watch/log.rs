@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
 use super::pages::{MorePages, Pages};
-use crate::sys::{load, raw, store, WATCHES};
+use crate::sys::{cpuid, load, raw, store, WATCHES};
 
 /// Bytes of the log, and what lies behind so that a range that is split needs no care.
 const LOG_SIZE: u64 = 4 << 20;
@@ -271,15 +271,15 @@ pub fn reserved() -> u64 {
 
 /// How much XSAVE writes, with the processor as the kernel has set it up.
 pub fn state_size() -> u64 {
-    let size = core::arch::x86_64::__cpuid_count(13, 0).ebx;
+    let [_, size, ..] = cpuid::ask(13, 0);
     u64::from(size.max(576)).next_multiple_of(64)
 }
 
 /// Where XSAVE puts what (Intel SDM 1, 13.5): it is not the same on all processors.
 fn components() -> [[u32; 2]; COMPONENTS] {
     core::array::from_fn(|n| {
-        let part = core::arch::x86_64::__cpuid_count(13, n as u32 + FIRST_COMPONENT);
-        [part.ebx, part.eax]
+        let [size, at, ..] = cpuid::ask(13, n as u32 + FIRST_COMPONENT);
+        [at, size]
     })
 }
 

@@ -17,7 +17,7 @@ use crate::base::hash::fnv1a;
 use crate::codec;
 
 /// Changes with anything that an analysis finds or how it is written: what is kept is believed as long as it is this one.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 const MAGIC: &[u8; 8] = b"vsrsites";
 /// Magic, version, checksum of the rest.
 const HEADER: usize = 8 + 4 + 8;

@@ -72,6 +72,7 @@ fn unbias(sites: &mut Sites, bias: u64) {
     sites.units.iter_mut().for_each(|unit| unit.at = unit.at.wrapping_sub(bias));
     sites.unwatched.iter_mut().for_each(|part| part.at = part.at.wrapping_sub(bias));
     sites.imports.iter_mut().for_each(|(at, _)| *at = at.wrapping_sub(bias));
+    sites.random.iter_mut().for_each(|at| *at = at.wrapping_sub(bias));
 }
 
 /// The same of a file that has been read; addresses are those that it has there.
@@ -111,6 +112,7 @@ fn find_in(image: Image, choice: Choice, sections: &[(u64, u64)]) -> Sites {
     sites.sites.sort_by_key(|site| site.at);
     sites.units.sort_by_key(|unit| unit.at);
     sites.unwatched.sort();
+    sites.random.sort_unstable();
     sites
 }
 
@@ -226,6 +228,8 @@ impl Finder<'_> {
             return;
         }
         self.sites.counts.opaque += u32::from(!understood);
+        let is_random = |i: &&Instruction| matches!(i.mnemonic(), Mnemonic::Rdrand | Mnemonic::Rdseed);
+        self.sites.random.extend(code.iter().filter(is_random).map(Instruction::ip));
         let first = self.sites.sites.len();
         self.sites_of(body, code);
         if self.sites.sites.len() > first {

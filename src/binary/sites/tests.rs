@@ -230,3 +230,11 @@ fn figures() {
         }
     }
 }
+
+#[test]
+fn random_numbers_of_the_processor_are_found() {
+    let (sites, start) = assembled("rdtsc\n rdrand eax\n rdseed rcx\n mov eax, 0xf0c70f");
+    // rdtsc has two bytes, rdrand of a word of 32 bits three. What an immediate looks like is no instruction.
+    assert_eq!(sites.random, [start + 2, start + 5]);
+    assert!(assembled("rdtsc\n cpuid").0.random.is_empty());
+}

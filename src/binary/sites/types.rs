@@ -138,6 +138,8 @@ pub struct Sites {
     pub imports: Vec<(u64, String)>,
     /// Names that the module defines, but for those of C++.
     pub defines: Vec<String>,
+    /// Instructions by which the processor gives random numbers (rdrand, rdseed), ascending.
+    pub random: Vec<u64>,
     /// How much of what there is.
     pub counts: Counts,
 }

@@ -386,6 +386,8 @@ pub struct Control {
     pub tossing: Tossing,
     /// Bytes of freed blocks of the heap that each process keeps back, written by vsrun; [`QUARANTINE`] unless asked for.
     pub quarantine: u64,
+    /// 1: the program is to see the processor of [`crate::cpu`].
+    pub baseline: u64,
     /// System calls that went through to the kernel, by number.
     pub passed: [u32; MAX_SYSCALLS],
 }

@@ -77,6 +77,8 @@ subjects! {
     closing: crate::state::closing, crate::sched::closing;
     /// The instructions that read the time-stamp counter.
     counter: crate::base::counter;
+    /// The processor that programs see.
+    cpu: crate::base::cpu;
     /// Operations as they are recorded, and which of them depend on each other.
     depend: crate::state::act, crate::state::recorded, crate::relation::depend;
     /// What operations are to stores that are under way.

@@ -16,23 +16,28 @@ pub struct Reading {
 /// Decodes the instruction whose bytes `byte` gives by their offset. Asks for none behind the end of the instruction: of
 /// one that has been fetched all bytes can be read, while what follows may lie in another page.
 pub fn decode(byte: impl Fn(u64) -> Option<u8>) -> Option<Reading> {
-    let mut at = 0;
-    loop {
-        match byte(at)? {
-            // Prefixes: operand and address size, segments, repetition, REX.
-            0x66 | 0x67 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0xf2 | 0xf3 | 0x40..=0x4f => at += 1,
-            0x0f => break,
-            _ => return None,
-        }
-        if at == LONGEST {
-            return None;
-        }
+    let at = opcode(&byte)?;
+    if byte(at)? != 0x0f {
+        return None;
     }
     match byte(at + 1)? {
         0x31 => Some(Reading { len: at + 2, tells_processor: false }),
         0x01 if byte(at + 2)? == 0xf9 => Some(Reading { len: at + 3, tells_processor: true }),
         _ => None,
     }
+}
+
+/// Where the opcode begins, behind the prefixes.
+pub(super) fn opcode(byte: &impl Fn(u64) -> Option<u8>) -> Option<u64> {
+    let mut at = 0;
+    // Operand and address size, segments, repetition, REX.
+    while matches!(byte(at)?, 0x66 | 0x67 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0xf2 | 0xf3 | 0x40..=0x4f) {
+        at += 1;
+        if at == LONGEST {
+            return None;
+        }
+    }
+    Some(at)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod back;
 pub mod buffers;
 pub mod calls;
 pub mod counter;
+pub mod cpu;
 pub mod errno;
 pub mod ids;
 pub mod inject;
