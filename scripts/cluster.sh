@@ -26,8 +26,9 @@ fi
 vsrun=$(realpath "$vsrun")
 work=$(mktemp -d)
 own=() failed=0
+. scripts/own.sh
 ends() {
-    for pid in "${own[@]}"; do kill "$pid" 2>/dev/null || :; done
+    end_own "${own[@]}" || :
     for pid in "${own[@]}"; do wait "$pid" 2>/dev/null || :; done
     rm -rf "$work"
 }
@@ -75,11 +76,12 @@ troubled() {
     # Those that explore a piece just now, and what runs under them.
     for n in 1 2 3; do
         victim=$(pgrep -f "pieces work .*$dir" | head -n 1 || :)
+        # Not ours to wait for: found by the directory of this run a moment ago.
         [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null || :
         sleep 0.5
     done
     [ "$1" != slurm ] || scontrol update nodename=n2 state=drain reason=test
-    if kill -9 "$vsrun_pid" 2>/dev/null; then
+    if end_own -9 "$vsrun_pid"; then
         echo "cluster: $1: vsrun was killed with $(ls "$dir"/*.state 2>/dev/null | wc -l) of 48 pieces begun"
     fi
     wait "$vsrun_pid" 2>/dev/null || :

@@ -11,6 +11,7 @@
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
+. scripts/own.sh
 
 SLACK=500
 executions=100000 kills=300
@@ -131,7 +132,7 @@ set -m
 pid=$!
 sleep 1
 ls "/proc/$pid/exe" >/dev/null
-kill -KILL -- -$pid
+end_own -KILL $pid || true
 wait $pid 2>/dev/null || true
 compare 'killed at work'
 
@@ -139,7 +140,7 @@ for i in $(seq $kills); do
     "$vsrun" --search random "$program" $tag $port $key </dev/null >/dev/null 2>&1 &
     pid=$!
     sleep "0.00$((i % 10))"
-    kill -KILL -- -$pid
+    end_own -KILL $pid || true
     wait $pid 2>/dev/null || true
 done
 set +m

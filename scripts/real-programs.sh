@@ -13,6 +13,7 @@ set -eu
 export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
 cd "$(dirname "$0")/.."
+. scripts/own.sh
 
 few=50 many=200
 case "${1:-}" in
@@ -141,7 +142,7 @@ serve() {
     setsid "${as[@]}" "$@" >log 2>&1 </dev/null &
     pid=$!
     timeout 30 sh -c "$client" >native 2>&1 </dev/null || wrong "natively the client of $name fails: $(tail -n 2 log)"
-    kill "$pid"
+    end_own "$pid" || true
     wait "$pid" || native_status=$?
     row "$name" native "exit $native_status" "" "" "$(seconds)"
     # The server is executed by a shell that sends what it prints away.

@@ -28,8 +28,9 @@ if [ "$mode" != table ] && [ -z "$vsrun" ]; then
 fi
 work=$(mktemp -d)
 own=() failed=0
+. scripts/own.sh
 stop_engines() {
-    for pid in "${own[@]}"; do kill "$pid" 2>/dev/null || :; done
+    end_own "${own[@]}" || :
     for pid in "${own[@]}"; do wait "$pid" 2>/dev/null || :; done
     own=()
 }

@@ -16,6 +16,7 @@
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
+. scripts/own.sh
 
 seconds=600 short=0
 if [ "${1:-}" = --short ]; then
@@ -110,9 +111,11 @@ try_kill() {
     local pid=$!
     sleep "$at"
     local guards=''
+    # What stands still does not end, so its number, its group's, and that of the guard, its child, stay theirs.
+    [ $how = 0 ] || end_own -STOP $pid || how=0
     [ $how = 2 ] && guards=$(ps -eo pid=,ppid=,args= | awk -v p=$pid '$2 == p && $3 == "vsrun-guard" { print $1 }')
     case $how in
-        0) kill -KILL $pid 2>/dev/null || true ;;
+        0) end_own -KILL $pid || true ;;
         1) kill -KILL -- -$pid 2>/dev/null || true ;;
         2) kill -KILL $pid $guards 2>/dev/null || true ;;
     esac
@@ -256,7 +259,7 @@ while [ $SECONDS -lt $until ]; do
     [ $short = 1 ] && break
     [ -t 2 ] && printf '\rsoak: round %d, %d s left ' $round $((until - SECONDS)) >&2
 done
-kill $decoy 2>/dev/null || true
+end_own $decoy || true
 
 failed=0
 echo "seed $SEED"

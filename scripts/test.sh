@@ -67,7 +67,8 @@ build=$!
 ) &
 fuzz_build=$!
 others=
-trap 'kill "$build" "$fuzz_build" $others 2>/dev/null || :; rm -rf "$place"' EXIT
+. scripts/own.sh
+trap 'end_own "$build" "$fuzz_build" $others || :; rm -rf "$place"' EXIT
 built() {
     wait "$build" && return
     local status=$?

@@ -16,7 +16,8 @@ fi
 vsrun=$(realpath "$VSRUN")
 dir=$(mktemp -d)
 pid=
-trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$dir"' EXIT
+. scripts/own.sh
+trap '[ -z "$pid" ] || end_own "$pid" || true; rm -rf "$dir"' EXIT
 "${CC:-gcc}" -O1 -o "$dir/lockcount" c-tests/lockcount.c -lpthread
 cd "$dir"
 

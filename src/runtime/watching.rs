@@ -487,10 +487,10 @@ fn random_numbers(watched: &Watched, loaded: &[Loaded]) -> Vec<String> {
     let counts = modules.filter(|module| !module.name.starts_with("libstdc++") || asks());
     let line = |module: &WatchedModule| {
         let all = &module.sites.random;
-        let first = watched.places.locate(all[0].wrapping_add(module.bias)).function.unwrap_or_default();
-        let what = if all.len() == 1 { "an instruction that asks" } else { "instructions that ask" };
+        let first = watched.places.locate(all[0].wrapping_add(module.bias)).function;
+        let first = first.map_or_else(|| format!("at {:#x}", all[0]), |name| format!("in {name}"));
         format!(
-            "{} has {what} the processor for random numbers (rdrand, rdseed; {} in {first}): what they decide is not the same in each execution",
+            "{} has {} of the instructions by which the processor gives random numbers (rdrand, rdseed), the first {first}: what they decide is not the same in each execution",
             module.name,
             all.len()
         )

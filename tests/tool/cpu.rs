@@ -172,7 +172,7 @@ fn random_numbers_of_the_processor_are_named() {
     let asks = Place::new("random", &["-DRANDOM"]);
     let (_, said) = asks.run(&["--scenario-dir", ".", "./program", "bug"]);
     let expected =
-        "program has an instruction that asks the processor for random numbers (rdrand, rdseed; 1 in asks): what";
+        "program has 1 of the instructions by which the processor gives random numbers (rdrand, rdseed), the first in asks: ";
     assert!(said.contains(expected), "{said}");
     let does_not = Place::new("no-random", &[]);
     let (_, said) = does_not.run(&["--scenario-dir", ".", "./program", "bug"]);

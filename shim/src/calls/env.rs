@@ -48,8 +48,9 @@ pub fn hide(envp: u64) {
         }
         from += 8;
     }
-    if let Some(end) = end {
+    if let Some(end) = end.filter(|end| *end > to) {
         bytes_mut(to, (end - to) as usize).fill(0);
+        ends_at(to);
     }
     while table < from {
         store(table, 0u64);
@@ -70,6 +71,38 @@ fn end_of_strings(envp: u64) -> Option<u64> {
         at += 8;
     }
     (at > envp).then_some(end)
+}
+
+/// Tells the kernel that the environment ends there (/proc/self/environ). Where it does not have that (CONFIG_CHECKPOINT_RESTORE), what is behind are zeros.
+fn ends_at(end: u64) {
+    const PR_SET_MM: i32 = 35;
+    const PR_SET_MM_MAP: i32 = 14;
+    /// Of /proc/self/stat, the fields that are told: start and end of code and data, start of the heap, of the stack, both ends of arguments and
+    /// environment. The end of the heap, in the place with 0, is asked for.
+    const FIELDS: [usize; 11] = [26, 27, 45, 46, 47, 0, 28, 48, 49, 50, 51];
+    let mut text = [0u8; 1024];
+    let fd = raw!(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/stat".as_ptr(), libc::O_RDONLY);
+    if fd < 0 {
+        return;
+    }
+    let n = raw!(libc::SYS_read, fd, text.as_mut_ptr(), text.len()).max(0) as usize;
+    raw!(libc::SYS_close, fd);
+    // Behind the name, which is in brackets, the third field comes.
+    let Some(name) = text[..n].iter().rposition(|&c| c == b')') else { return };
+    let number = |digits: &[u8]| {
+        digits.iter().take_while(|c| c.is_ascii_digit()).fold(0u64, |all, c| all * 10 + u64::from(c - b'0'))
+    };
+    let field = |at: usize| text[(name + 2).min(n)..n].split(|&c| c == b' ').nth(at - 3).map_or(0, number);
+    // Then an auxiliary vector that stays as it is: none, of no bytes; and no other file that is executed: -1.
+    let mut map = [0u64; 13];
+    for (word, at) in map.iter_mut().zip(FIELDS) {
+        *word = if at == 0 { raw!(libc::SYS_brk, 0) as u64 } else { field(at) };
+    }
+    map[12] = u64::from(u32::MAX) << 32;
+    if (map[9]..map[10]).contains(&end) {
+        map[10] = end;
+        raw!(libc::SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, map.as_ptr(), size_of_val(&map), 0);
+    }
 }
 
 /// Bytes move to another place, which may have some of them already if it is lower.
