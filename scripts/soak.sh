@@ -100,7 +100,7 @@ run() {
     status=0
     timeout -s KILL "$limit" "$@" >out 2>err </dev/null || status=$?
 }
-broke() { [ "$status" -gt 4 ] || grep -qa 'panicked\|vsrun bug' out err; }
+broke() { [ "$status" -gt 4 ] || grep -qa 'panicked\|vsrun bug\|did not follow its schedule' out err; }
 said() { echo "status $status: $(head -qn 2 err out | tr '\n' ' ' | cut -c1-300)"; }
 
 try_kill() {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
+use vsrun_model::progress::NO_PROGRESS;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
     EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
@@ -45,6 +46,8 @@ pub enum Reason {
     Room,
     /// Executions were cut at the depth bound.
     Depth,
+    /// Executions were cut that made no progress.
+    Idle,
     /// One execution was asked for.
     Once,
     /// Pieces of the tree are not explored.
@@ -208,6 +211,7 @@ impl Reason {
             Reason::Executions => ("executions", COUNT, ""),
             Reason::Room => ("room", "bounded: executions were cut where the program had more of something than vsrun can hold, or could not be followed on (see the notes)", ""),
             Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
+            Reason::Idle => ("idle", "bounded: executions were cut that made no progress for long (--max-idle)", ""),
             Reason::Once => ("executions", COUNT, ""),
             Reason::Pieces => ("pieces", "pieces of the search are not explored yet (vsrun pieces work)", ""),
             Reason::Again => ("pieces:again", "objects turned out to be shared that were not when the search was split: it is to be split again (vsrun pieces split --again)", ""),
@@ -461,7 +465,8 @@ pub type Reasons = BTreeSet<Reason>;
 /// What one execution has seen, from the world at its end, whatever the search.
 pub fn seen_in(world: &World) -> Reasons {
     let seen = [
-        (world.end == End::DEPTH, Reason::Depth),
+        (world.end == End::DEPTH && world.end_code != NO_PROGRESS, Reason::Depth),
+        (world.end == End::DEPTH && world.end_code == NO_PROGRESS, Reason::Idle),
         (world.end == End::ROOM, Reason::Room),
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),

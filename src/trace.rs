@@ -3,6 +3,7 @@
 use vsrun_model::aims::{Pair, TimesUsed};
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
+use vsrun_model::progress::{Advance, Progress, NO_PROGRESS};
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
 
 use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
@@ -45,6 +46,28 @@ fn circles(world: &World) -> Vec<u64> {
     [world.cycle_at].into_iter().chain(world.later_cycles).filter(|&at| at > 0).collect()
 }
 
+/// An execution that was cut since it made no progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// For so many transitions.
+    pub transitions: u64,
+    /// The last progress: whose, after how many transitions, and what. `None`: there was none.
+    pub last: Option<(Uid, u64, Progress)>,
+}
+
+impl Idle {
+    fn read(arena: &Arena) -> Option<Idle> {
+        let world = &arena.world;
+        if world.end != End::DEPTH || world.end_code != NO_PROGRESS {
+            return None;
+        }
+        let progress = world.progress;
+        let whose = world.threads.get(progress.by).filter(|_| progress.what != Advance::NOTHING);
+        let last = whose.map(|thread| (thread.uid, progress.at, progress));
+        Some(Idle { transitions: world.moves - progress.at, last })
+    }
+}
+
 /// A trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -59,6 +82,8 @@ pub struct Trace {
     pub last_kind: Option<Kind>,
     /// How it ended.
     pub end: End,
+    /// It was cut since it made no progress.
+    pub idle: Option<Idle>,
     /// Names of the threads, by index.
     pub threads: Vec<Uid>,
     /// Where the threads begin, by index.
@@ -112,6 +137,7 @@ impl Trace {
             last,
             last_kind: (arena.taken > 0).then_some(arena.last),
             end: world.end,
+            idle: Idle::read(arena),
             threads: world.threads.as_slice().iter().filter(|_| known).map(|t| t.uid).collect(),
             born: (0..world.threads.len).filter(|_| known).map(|t| Born::of(world, t)).collect(),
             processes: world.procs.as_slice().iter().filter(|_| known).map(|p| p.main_thread).collect(),

@@ -166,7 +166,7 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
         outcomes,
         complete: report["complete"] == true && !error,
         bug: error && report["notes"].to_string().contains("vsrun bug")
-            || report["incomplete_reasons"].to_string().contains("vsrun-bug"),
+            || ["vsrun-bug", "unconfirmed"].iter().any(|why| report["incomplete_reasons"].to_string().contains(why)),
         why: format!(
             "{} {}",
             report["incomplete_reasons"],

@@ -13,6 +13,10 @@
  *                 the memory is allocated anew, are checked and never trusted, and are nothing
  *                 without vsrun.  See docs/PREDICATES.md.
  *
+ *   VS_progress()           the program has got on: output, an accepted connection, the beginning
+ *                 and the end of a thread say so by themselves.  An execution that makes no
+ *                 progress for long is cut (--max-idle).  Nothing without vsrun.
+ *
  *   vs_check(test, arg)     a test of a test suite: test(arg) is explored by vsrun.  0: explored
  *                 completely, no bug; 1: a bug; 2: it could not be explored; 3: no bug, and not
  *                 everything was explored.  See below and docs/TESTING.md.
@@ -58,6 +62,7 @@ typedef int (*vs_toss_fn)(int);
 typedef void (*vs_assert_fn)(const char *, const char *, int, const char *);
 typedef void (*vs_claim_fn)(volatile void *, size_t);
 typedef void (*vs_hand_over_fn)(volatile void *, size_t, unsigned long);
+typedef void (*vs_progress_fn)(void);
 
 #if defined(__x86_64__) && defined(__ELF__)
 /* Not volatile, no clobbers: the value never changes, so it may be moved or shared. */
@@ -74,6 +79,7 @@ void vsrun_assert_fail(const char *expr, const char *file, int line, const char 
 void vsrun_own(volatile void *at, size_t size) __attribute__((weak));
 void vsrun_disown(volatile void *at, size_t size) __attribute__((weak));
 void vsrun_hand_over(volatile void *at, size_t size, unsigned long to) __attribute__((weak));
+void vsrun_progress(void) __attribute__((weak));
 #define VS_WEAK_ADDRESS(type, name) ((type)name)
 #endif
 
@@ -132,6 +138,13 @@ static inline void vs_hand_over(volatile void *at, size_t size, unsigned long to
     vs_hand_over_fn hand_over = VS_WEAK_ADDRESS(vs_hand_over_fn, vsrun_hand_over);
     if (hand_over)
         hand_over(at, size, to);
+}
+
+static inline void vs_progress(void)
+{
+    vs_progress_fn progress = VS_WEAK_ADDRESS(vs_progress_fn, vsrun_progress);
+    if (progress)
+        progress();
 }
 
 #ifdef VS_HAS_CHECK
@@ -443,6 +456,7 @@ static inline int vs_check_at(const char *name, const char *file, int line, void
 #define VS_own(p, n) vs_own((volatile void *)(p), n)
 #define VS_disown(p, n) vs_disown((volatile void *)(p), n)
 #define VS_hand_over(p, n, to) vs_hand_over((volatile void *)(p), n, (unsigned long)(to))
+#define VS_progress() vs_progress()
 #define VS_toss(n) vs_toss(n)
 #define VS_assert(e) ((e) ? (void)0 : vs_assert_failed(#e, __FILE__, __LINE__, __func__))
 

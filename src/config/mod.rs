@@ -176,7 +176,10 @@ pub enum ProgressMode {
 /// Where an exploration stops.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
 pub struct Bounds {
-    /// Cut every execution after N transitions [default: 100000; random, walk, pos, pct: 1000000; with --once none]
+    /// Cut an execution that has made no progress for N transitions [default: 100000; searches that draw lots 1000000; none with --max-depth, --once]
+    #[arg(long = "max-idle", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
+    pub idle: Option<u64>,
+    /// Cut every execution after N transitions [default: ten times what --max-idle is then; with --once none]
     #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub depth: Option<u64>,
     /// Stop after N executions

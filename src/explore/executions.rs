@@ -173,7 +173,7 @@ impl Counts {
     /// The search starts over, and with it what is counted; what was seen of the program stays known.
     pub fn start_over(&mut self) {
         (self.executions, self.max_depth, self.cut, self.ended) = (0, 0, 0, 0);
-        self.reasons.remove(&Reason::Depth);
+        self.reasons.retain(|reason, _| !matches!(reason, Reason::Depth | Reason::Idle));
         self.uses.clear();
         self.notes.retain(|note| !note.ends_with(ONLY_WRITTEN));
     }

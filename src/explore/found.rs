@@ -11,6 +11,7 @@ use std::time::Instant;
 use vsrun_model::arena::Choice;
 use vsrun_model::End;
 
+use super::differs::LeftOut;
 use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
@@ -164,6 +165,30 @@ impl Found {
         self.shown = Some(shown);
     }
 
+    /// There was no time to look at it: what the model knew of it, `first`, has to do. That it was not confirmed is said.
+    pub fn show_once(&mut self, setting: &Setting, first: Finding, candidate: &Candidate) {
+        let told = first.kind == Some(self.kind);
+        let mut bug = Bug::new(first, candidate.execution);
+        (bug.kind, bug.transitions) = (self.kind, candidate.transitions);
+        if !told {
+            // What it knew is how the execution ended, not this.
+            (bug.summary, bug.finding) = (self.kind.name().to_string(), None);
+        }
+        bug.summary.push_str(SEEN_ONCE);
+        match told {
+            true => {
+                let scenario = scenario_of(setting, candidate, &bug);
+                self.show(Box::new(Shown { candidate: candidate.clone(), bug, scenario }));
+            }
+            false => self.summary = bug.summary,
+        }
+    }
+
+    /// It has been shown, but not been run again.
+    pub fn is_seen_once(&self) -> bool {
+        self.summary.ends_with(SEEN_ONCE)
+    }
+
     /// Takes what was seen of an execution that should have shown it and did not.
     pub fn doubt(&mut self, doubt: Box<Bug>) {
         if self.summary.is_empty() {
@@ -219,6 +244,10 @@ impl Found {
 const NOT_AGAIN: &str = "the program overwrote vsrun's memory, so that nothing of that execution can be relied on; where from was not seen \
                          when it ran again (a system call may have written there). --guard-arena looks at every execution for that";
 
+/// What is said of a bug that there was no time to run again.
+const SEEN_ONCE: &str =
+    " (seen once, not confirmed: the time was over, or vsrun was asked to end, before it was run again)";
+
 /// What came of a look at a bug.
 pub(super) enum Look {
     /// vsrun was asked to end.
@@ -241,7 +270,7 @@ pub(super) fn look(
     inspector: &mut Inspector,
     setting: &Setting,
     (kind, identity): (BugKind, u64),
-    first: Option<Finding>,
+    first: Option<&Finding>,
     candidate: &Candidate,
 ) -> Result<Look, Failure> {
     worker.use_objects(&candidate.objects)?;
@@ -268,24 +297,36 @@ pub(super) fn look(
         _ if identity == OVERWRITTEN => {
             Look::Otherwise(Box::new(Bug::error(NOT_AGAIN, execution, again.transitions())))
         }
-        _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate))),
+        _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate, LeftOut::by(worker)))),
     })
 }
 
 /// What is said of a bug that did not come again: `again` came instead.
-fn unconfirmed(kind: BugKind, first: Option<Finding>, again: &Finding, candidate: &Candidate) -> Bug {
-    let was =
-        first.as_ref().map_or_else(|| kind.name().to_string(), |found| format!("{}: {}", kind.name(), found.line()));
-    let steps: Vec<ScenarioStep> = first.iter().flat_map(|f| f.steps.iter().map(|s| ScenarioStep::new(s, f))).collect();
-    let summary = format!(
-        "vsrun bug: execution {} ended with a bug ({was}) that is not confirmed: the same schedule, run again under the \
-         tracer, came to something else ({}); either vsrun is wrong, or the program depends on something that vsrun does not \
-         control (real files, processes outside, the machine); there is no scenario",
+fn unconfirmed(
+    kind: BugKind,
+    first: Option<&Finding>,
+    again: &Finding,
+    candidate: &Candidate,
+    left_out: LeftOut,
+) -> Bug {
+    let was = first.map_or_else(|| kind.name().to_string(), |found| format!("{}: {}", kind.name(), found.line()));
+    let steps: Vec<ScenarioStep> =
+        first.into_iter().flat_map(|f| f.steps.iter().map(|s| ScenarioStep::new(s, f))).collect();
+    let line = format!(
+        "execution {} ended with a bug ({was}) that is not confirmed: the same schedule, run again under the tracer, came to \
+         something else ({})",
         candidate.execution,
         came_instead(&steps, again)
     );
+    let summary = match left_out.cause() {
+        Some(cause) => format!("{line}; {cause}; there is no scenario"),
+        None => format!(
+            "vsrun bug: {line}; either vsrun is wrong, or the program depends on something that vsrun does not control \
+             (processes outside, the machine); there is no scenario"
+        ),
+    };
     let line = Bug::error(summary, candidate.execution, candidate.transitions);
-    Bug { kind: BugKind::Unconfirmed, finding: first.map(Box::new), ..line }
+    Bug { kind: BugKind::Unconfirmed, finding: first.cloned().map(Box::new), ..line }
 }
 
 /// What an execution came to that was to come to something else.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use vsrun_model::{dependent, End};
 
+use super::differs::LeftOut;
 use super::executions::replayable;
 use super::failure::Failure;
 use crate::finding::{Bug, BugKind, Ending};
@@ -22,7 +23,6 @@ const EXITING: &str =
 const LIBC_THREADS: &str =
     "an execution did not follow its schedule and counts for nothing: how far threads of the C library \
                             have come (POSIX aio, getaddrinfo_a) is told by memory";
-const UNWATCHED: &str = ", such as memory that threads use without an order, which is watched with --race explore";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
 /// Identity of the bug that the program overwrites vsrun's memory, before anybody has seen where.
@@ -45,7 +45,7 @@ pub(super) enum Judged {
     Unsupported(Box<Bug>),
     /// vsrun failed: the exploration is over, and the execution counts for nothing.
     Failed(Failure),
-    /// Somebody outside interfered: the exploration is over, and the execution counts for nothing.
+    /// Somebody outside interfered, or executions are not the same each time: the exploration is over, and the execution counts for nothing.
     Disturbed(Box<Bug>),
 }
 
@@ -101,14 +101,19 @@ pub(super) fn judge(
         Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::LibcThreads) => {
             Ok(Judged::Note(LIBC_THREADS.into()))
         }
-        Sign::Unfollowed(step) => failed(format!(
-            "execution {number} did not follow its schedule at step {}{}: {}; the program may depend on \
-             something that vsrun does not control{}",
-            step + 1,
-            wanted(schedule, u64::from(*step)),
-            mismatch(&outcome.trace),
-            if worker.watches() { "" } else { UNWATCHED }
-        )),
+        Sign::Unfollowed(step) => {
+            let line = format!(
+                "execution {number} did not follow its schedule at step {}{}: {}",
+                step + 1,
+                wanted(schedule, u64::from(*step)),
+                mismatch(&outcome.trace)
+            );
+            let transitions = outcome.trace.steps.len() as u64;
+            match LeftOut::by(worker).cause() {
+                Some(cause) => Ok(strayed(&format!("{line}; {cause}"), number, transitions)),
+                None => failed(format!("{line}; the program may depend on something that vsrun does not control")),
+            }
+        }
         Sign::Fault(message) => failed(message.clone()),
     }
 }
@@ -126,6 +131,11 @@ fn wanted(schedule: &Schedule, step: u64) -> String {
 
 fn failed(line: String) -> Result<Judged, Failure> {
     Ok(Judged::Failed(Failure::own(format!("vsrun bug: {line}"))))
+}
+
+/// The same schedule does not come to the same each time, and that is not known to be vsrun's fault.
+fn strayed(line: &str, number: u64, transitions: u64) -> Judged {
+    Judged::Disturbed(Box::new(Bug { kind: BugKind::Unconfirmed, ..Bug::error(line, number, transitions) }))
 }
 
 fn unsupported(bug: Bug) -> Judged {

@@ -3,6 +3,7 @@
 pub mod alone;
 mod annotations;
 mod bounds;
+mod differs;
 mod executions;
 mod explain;
 mod failure;

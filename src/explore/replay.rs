@@ -64,6 +64,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         program: scenario.program.clone(),
         options: scenario.options.clone(),
         max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
+        max_idle: 0,
         memory: memory_of_each(None, 1),
         guards: false,
         objects: Arc::new(scenario.objects.clone()),

@@ -172,14 +172,18 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
     let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
     let moved = put_in_order(&mut found);
     // One worker alone that stops at a bug has just looked at it.
-    let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(Found::is_stale);
+    let unseen = |bug: &Found| bug.is_stale() || bug.is_seen_once();
+    let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(unseen);
     let last = found.len().checked_sub(1);
     // Who wants an end, or has had his time, has it without that.
     let hurried = matches!(state.stop, Some(Stop::Interrupted | Stop::Failed | Stop::Bound(Reason::Time)));
     let until = Instant::now().checked_add(setting.config.shrink.saturating_mul(AT_THE_END)).filter(|_| !hurried);
     for (i, bug) in found.iter_mut().enumerate() {
-        let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
-        let looks = !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
+        let failed =
+            |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault);
+        let once = bug.is_seen_once();
+        let looks =
+            !bug.is_doubtful() && !(once && setting.is_time_over()) && !state.obstacle.as_ref().is_some_and(failed);
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
         let tries = shortens && is_wanted_now(setting, inspector, bug.kind) && bug.try_shortening();
         let shorter = match tries {
@@ -187,7 +191,7 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
             false => Ok(None),
         };
         // What was shortened is not given up for what is not.
-        let stale = bug.is_stale() && (shortens || !bug.is_shortened());
+        let stale = once || bug.is_stale() && (shortens || !bug.is_shortened());
         if let Some(shown) = shorter.unwrap_or_else(|failure| {
             state.counts.note(&failure.message);
             None

@@ -446,6 +446,7 @@ fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<
         ("--fail-on-exit", one.fail_on_exit == two.fail_on_exit),
         ("--divergence-timeout", one.divergence_timeout_ms == two.divergence_timeout_ms),
         ("--max-depth", one.max_depth == two.max_depth),
+        ("--max-idle", one.max_idle == two.max_idle),
         ("--seed", one.seed == two.seed),
         ("--quarantine", one.quarantine == two.quarantine),
         ("--toss", one.tosses == two.tosses),

@@ -26,10 +26,12 @@ use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
 use crate::trace::Trace;
 
-/// Transitions of one execution when no bound is given and the search looks at every state.
-const DEFAULT_DEPTH: u64 = 100_000;
-/// The same of a search that draws lots, which looks at none of them: so that each execution has an end. A replay has room for as many.
-const RANDOM_DEPTH: u64 = 1_000_000;
+/// Transitions without progress after which an execution is cut when no bound is given and the search looks at every state.
+const DEFAULT_IDLE: u64 = 100_000;
+/// The same of a search that draws lots, which looks at none of them: so that each execution has an end.
+const RANDOM_IDLE: u64 = 1_000_000;
+/// One that makes progress may go on for so many times as many. A schedule has room for as many as the search that looks at every state allows.
+const LONGER: u64 = 10;
 
 /// What does not change while an exploration runs.
 pub(super) struct Setting<'a> {
@@ -101,6 +103,21 @@ pub fn output_file(path: Option<&Path>) -> io::Result<File> {
     }
 }
 
+/// Transitions after which executions are cut, and those without progress after which they are; 0: whatever they do not make.
+fn lengths(config: &Config) -> (u64, u64) {
+    let (usual, most) = match config.search {
+        SearchKind::Once => (0, u64::MAX),
+        kind if kind.draws_lots() => (RANDOM_IDLE, RANDOM_IDLE * LONGER),
+        _ => (DEFAULT_IDLE, DEFAULT_IDLE * LONGER),
+    };
+    match (config.bounds.depth, config.bounds.idle) {
+        // What was asked for holds, whatever the execution does.
+        (Some(depth), idle) => (depth, idle.unwrap_or(0)),
+        (None, Some(idle)) => (most.max(idle), idle),
+        (None, None) => (most, usual),
+    }
+}
+
 /// What a configuration says is run, and the file that was asked for; the standard input is left open.
 pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let cwd = surroundings::cwd().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
@@ -115,11 +132,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         Ok(Client { exe: found.exe.into_os_string(), argv: found.argv })
     };
     let with = config.with.iter().map(client).collect::<Result<Vec<_>, Failure>>()?;
-    let depth = config.bounds.depth.unwrap_or(match config.search {
-        SearchKind::Once => u64::MAX,
-        kind if kind.draws_lots() => RANDOM_DEPTH,
-        _ => DEFAULT_DEPTH,
-    });
+    let (depth, idle) = lengths(config);
     let script = if launch.program == launch.exe { OsString::new() } else { launch.program.clone().into_os_string() };
     let program = Program {
         script,
@@ -145,6 +158,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         stop_signal: config.stop_signal.unwrap_or(0),
         divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
         max_depth: config.bounds.depth,
+        max_idle: config.bounds.idle,
         seed: config.seed,
         stdin: String::new(),
         tosses: config.toss.clone(),
@@ -161,6 +175,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         program,
         options,
         max_depth: depth,
+        max_idle: idle,
         memory: u64::MAX,
         guards: config.guard_arena,
         objects: Arc::default(),

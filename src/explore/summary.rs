@@ -134,8 +134,8 @@ fn reasons(state: &State, stop: Stop) -> Reasons {
     let mut all: Reasons = state.counts.reasons.keys().copied().collect();
     all.extend(stop.reason());
     if !state.search.exhaustive() {
-        let depth = all.contains(&Reason::Depth);
-        let unseen = (stop == Stop::Over && !depth).then_some(Reason::Unseen);
+        let cut = all.contains(&Reason::Depth) || all.contains(&Reason::Idle);
+        let unseen = (stop == Stop::Over && !cut).then_some(Reason::Unseen);
         all.extend(state.search.limit().or(unseen));
     }
     all

@@ -1,19 +1,22 @@
 //! Executions that did not reach their end: cut at the depth bound or for want of room, or broken off when the time was over. One of them
 //! is shown where none reached its end, since nothing else was seen of the program then: where its threads were, and what went round.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
+use vsrun_model::progress::{Advance, Progress};
 use vsrun_model::End;
 
 use super::executions::{length, replayable, Task};
 use super::found::{scenario_of, Candidate};
 use super::setting::Setting;
-use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::finding::{Bug, BugKind, Ending, Finding, People};
 use crate::report::rounds::{is_loop, rounds};
 use crate::runtime::{Inspector, Outcome, Worker};
 use crate::scenario::{Scenario, ScenarioStep, Then, WriteError};
 use crate::schedule::Schedule;
+use crate::trace::Idle;
 
 /// More threads than this are looked at in the end only, if at all: each has a stack.
 const MANY: usize = 64;
@@ -26,6 +29,8 @@ pub(super) struct Unfinished {
     broken_off: bool,
     /// There was no room for more of something.
     room: bool,
+    /// It made no progress.
+    idle: Option<Idle>,
     /// What was seen there, once it has been looked at.
     seen: Option<Box<Finding>>,
 }
@@ -88,7 +93,13 @@ impl Unfinished {
         let (execution, objects) = (task.number, Arc::clone(&task.objects));
         let candidate =
             Candidate { schedule, transitions, execution, objects, restarts: task.restarts, ..Candidate::default() };
-        Unfinished { candidate, broken_off, room: outcome.trace.end == End::ROOM, seen: None }
+        Unfinished {
+            candidate,
+            broken_off,
+            room: outcome.trace.end == End::ROOM,
+            idle: outcome.trace.idle.clone(),
+            seen: None,
+        }
     }
 
     /// The report on it, with a scenario in `setting`'s directory; `timed`: what was broken off was so since the time was over.
@@ -102,6 +113,12 @@ impl Unfinished {
             (true, false) => "when vsrun was asked to end",
             _ if self.room => "where there was no room for more (see the notes)",
             _ => "before its end (--max-depth)",
+        };
+        let why = match &self.idle {
+            Some(idle) => {
+                Cow::Owned(format!("before its end: {} (--max-idle)", without_progress(idle, self.seen.as_deref())))
+            }
+            None => Cow::Borrowed(why),
         };
         let summary = format!("an execution was cut off after {transitions} transitions, {why}");
         let mut bug = Bug { kind: BugKind::Cut, ..Bug::error(summary, execution, transitions) };
@@ -126,6 +143,29 @@ impl Unfinished {
             ..whole
         }
     }
+}
+
+/// For how long there was no progress, and what was the last, in words; with the names for people of those who were seen.
+fn without_progress(idle: &Idle, seen: Option<&Finding>) -> String {
+    let transitions = idle.transitions;
+    let Some((uid, at, Progress { what, fd, .. })) = idle.last else {
+        return format!("no progress for {transitions} transitions, nor any before");
+    };
+    let index = seen.and_then(|found| found.threads.iter().position(|thread| thread.uid == uid));
+    let who = match (seen, index) {
+        (Some(found), Some(index)) => People::of(found).name(index as u32).to_string(),
+        _ => format!("thread {uid}"),
+    };
+    let did = match (what, fd) {
+        (Advance::OUTPUT, 1) => "wrote to standard output".into(),
+        (Advance::OUTPUT, 2) => "wrote to standard error".into(),
+        (Advance::OUTPUT, _) => format!("wrote to a file (descriptor {fd})"),
+        (Advance::ACCEPTED, _) => "accepted a connection".into(),
+        (Advance::BEGUN, _) => "made a thread or process".into(),
+        (Advance::ENDED, _) => "ended".into(),
+        _ => "called VS_progress".to_string(),
+    };
+    format!("no progress for {transitions} transitions; the last: {who} {did}, after step {at}")
 }
 
 /// A step of an execution that nobody has looked at.

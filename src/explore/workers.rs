@@ -27,7 +27,7 @@ use super::shorten::{is_wanted_now, look_shorter};
 use super::state::{State, Stop};
 use super::unfinished::Unfinished;
 use crate::config::SearchKind;
-use crate::finding::{Bug, BugKind, Ending};
+use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
 use crate::race::loads_overtake;
@@ -44,6 +44,9 @@ const LASTING: Duration = Duration::from_millis(200);
 /// So long an execution may go on after the time is over (`--time`), and then what was found is looked at. Both together, and what takes
 /// the program's processes away, are to end within a second; of a million transitions in a loop they do in 1.3 seconds.
 const GRACE: Duration = Duration::from_millis(250);
+
+/// So long a bug that has just been found may be run once more and looked at, though the time is over: a report that only names it helps nobody.
+const CONFIRMING: Duration = Duration::from_secs(2);
 
 /// A search that goes on with what it learns, rather than start over, looks at the first so many transitions of an execution alone as long as
 /// objects turn out to be shared in them: what a thread did with these before was no place to switch, so an execution without an end may show
@@ -546,7 +549,7 @@ impl<'a> Shared<'a> {
         state.found.insert(identity, Found::new(identity, kind, candidate.clone()));
         drop(state);
         let first = worker.finding(outcome);
-        let seen = look(worker, inspector, self.setting, (kind, identity), Some(first), &candidate)?;
+        let seen = self.confirm(worker, inspector, (kind, identity), &first, &candidate)?;
         if let Look::Disturbed(obstacle) = seen {
             self.lock().found.remove(&identity);
             self.stop_at(*obstacle);
@@ -571,7 +574,8 @@ impl<'a> Shared<'a> {
             match seen {
                 Look::Same(shown) => bug.show(shown),
                 Look::Otherwise(doubt) => bug.doubt(doubt),
-                Look::Interrupted | Look::Disturbed(_) => {}
+                Look::Interrupted => bug.show_once(self.setting, first, &candidate),
+                Look::Disturbed(_) => {}
             }
             bug.write(self.setting)
         });
@@ -587,6 +591,29 @@ impl<'a> Shared<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Looks at an execution that has just shown a bug; where the time is over, for so long as [`CONFIRMING`].
+    fn confirm(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        bug: (BugKind, u64),
+        first: &Finding,
+        candidate: &Candidate,
+    ) -> Result<Look, Failure> {
+        worker.grant(Some(Instant::now() + CONFIRMING));
+        let seen = look(worker, inspector, self.setting, bug, Some(first), candidate);
+        worker.grant(None);
+        let late = last_moment(self.setting.until).map(|last| Instant::now().saturating_duration_since(last));
+        if let Some(late) = late.filter(|late| !late.is_zero()) {
+            self.lock().counts.note(&format!(
+                "the time was over (--time) while a bug that had been found was run once more: that went on for {:.1} s longer (at most {} s)",
+                (late + GRACE).as_secs_f64(),
+                (CONFIRMING + GRACE).as_secs_f64().ceil()
+            ));
+        }
+        seen
     }
 
     /// Shortens the schedule of a bug that has just been written down.

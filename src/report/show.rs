@@ -65,6 +65,7 @@ fn options(options: &Options) -> String {
         words.push(format!("--restart {when} --restarts {}", options.restarts));
     }
     words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
+    words.extend(options.max_idle.map(|idle| format!("--max-idle {idle}")));
     words.extend(options.store_buffers.then(|| "--memory tso".to_string()));
     words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));
     let native = options.cpu.as_ref().is_some_and(|cpu| !cpu.baseline);

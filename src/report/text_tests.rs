@@ -182,6 +182,7 @@ Verdict: no bug found in ./prog 2
         (Reason::Executions, "--max-executions"),
         (Reason::Once, "--once"),
         (Reason::Depth, "--max-depth"),
+        (Reason::Idle, "--max-idle"),
         (Reason::PassedThrough, "went to the kernel"),
         (Reason::Notified, "not proven"),
         (Reason::NoSigio, "some signals"),
@@ -260,12 +261,15 @@ fn what_is_no_bug_of_the_program_is_not_counted_as_one() {
         (BugKind::Error, "none, unsupported"),
         (BugKind::Environment, "none, disturbed from outside"),
         (BugKind::Fault, "none, vsrun bug"),
-        (BugKind::Unconfirmed, "none, vsrun bug"),
+        (BugKind::Unconfirmed, "none, executions of the same schedule differ"),
     ] {
         all.bugs = vec![empty(kind)];
         all.verdict = Verdict::Found(kind);
         assert!(closing(&all, false).starts_with(&format!("Verdict: {said} in ./prog 2\n")), "{kind:?}");
     }
+    all.bugs = vec![Bug { summary: "vsrun bug: x".into(), ..empty(BugKind::Unconfirmed) }];
+    all.verdict = Verdict::Found(BugKind::Unconfirmed);
+    assert!(closing(&all, false).starts_with("Verdict: none, vsrun bug in ./prog 2\n"));
     all.bugs.push(deadlock());
     all.verdict = Verdict::Found(BugKind::Deadlock);
     assert!(closing(&all, false).starts_with("Verdict: deadlock (1 bug) in ./prog 2\n"));

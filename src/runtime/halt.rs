@@ -25,8 +25,14 @@ impl Halt {
 
     /// It is time to stop.
     pub fn is_due(&self) -> bool {
+        self.is_due_but(None)
+    }
+
+    /// The same for one who may go on until `grace`, whatever the time for the others.
+    pub fn is_due_but(&self, grace: Option<Instant>) -> bool {
         let until = || *self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        self.now.load(Ordering::Relaxed) || until().is_some_and(|until| Instant::now() >= until)
+        let over = |until: Instant| Instant::now() >= grace.map_or(until, |grace| grace.max(until));
+        self.now.load(Ordering::Relaxed) || until().is_some_and(over)
     }
 }
 
@@ -44,7 +50,12 @@ mod tests {
         halt.put_off(Some(Instant::now() + Duration::from_secs(1000)));
         assert!(!halt.is_due());
         halt.put_off(Some(Instant::now()));
-        assert!(halt.is_due());
+        assert!(halt.is_due() && !halt.is_due_but(Some(Instant::now() + Duration::from_secs(1000))));
+        assert!(halt.is_due_but(Some(Instant::now())));
+        // Somebody wants an end.
+        halt.set();
+        assert!(halt.is_due_but(Some(Instant::now() + Duration::from_secs(1000))));
+        halt.put_off(Some(Instant::now()));
         halt.put_off(None);
         assert!(!halt.is_due());
     }

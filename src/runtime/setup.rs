@@ -142,6 +142,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         pct_length: schedule.pct_length,
         pct_fair: schedule.pct_fair,
         max_depth: depth_of(spec, schedule),
+        max_idle: spec.max_idle,
         record: schedule.record || spec.watch.is_some(),
         // What happens before what is told by what was pending in all states.
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
@@ -194,6 +195,8 @@ pub struct Spec {
     pub options: Options,
     /// Transitions after which executions are cut.
     pub max_depth: u64,
+    /// Transitions without progress after which they are; 0: they go on.
+    pub max_idle: u64,
     /// Bytes of memory that the processes of an execution may use together.
     pub memory: u64,
     /// Every execution is guarded: who writes to vsrun's memory faults (`--guard-arena`).

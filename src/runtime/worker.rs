@@ -80,6 +80,8 @@ pub struct Worker {
     _ticks: Ticks,
     /// What ends the execution that is run, besides a request to end vsrun.
     halt: Arc<Halt>,
+    /// Until when this worker may go on, whatever the time for all.
+    grace: Option<Instant>,
     /// Calls that went to the kernel before the root.
     passed_before: [u32; MAX_SYSCALLS],
     /// What stood in the arena for the root when it stood there first.
@@ -168,6 +170,7 @@ impl Worker {
             dir,
             _ticks: ticks,
             halt,
+            grace: None,
             passed_before: [0; MAX_SYSCALLS],
             control: arena.control,
             arena,
@@ -275,7 +278,12 @@ impl Worker {
 
     /// A request to end has come, or there is no use in going on.
     pub fn is_halted(&self) -> bool {
-        tracee::interrupted() || self.halt.is_due()
+        tracee::interrupted() || self.halt.is_due_but(self.grace)
+    }
+
+    /// From now on the time that is over ends nothing here before `grace`. A request to end vsrun does.
+    pub fn grant(&mut self, grace: Option<Instant>) {
+        self.grace = grace;
     }
 
     /// From now on executions are broken off then; `None`: they are not.
@@ -339,6 +347,11 @@ impl Worker {
     /// Memory is watched.
     pub fn watches(&self) -> bool {
         self.watched.is_some()
+    }
+
+    /// What executions write goes to the real files.
+    pub fn has_real_files(&self) -> bool {
+        self.spec.options.real_files
     }
 
     /// Calls that are not modelled go to the kernel, by the user's wish.

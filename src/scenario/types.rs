@@ -178,6 +178,9 @@ pub struct Options {
     pub divergence_timeout_ms: u64,
     /// Depth bound of the execution, if there was one.
     pub max_depth: Option<u64>,
+    /// Transitions without progress after which executions were cut, if that was asked for. A replay has no such bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_idle: Option<u64>,
     /// Seed of the exploration.
     pub seed: u64,
     /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).

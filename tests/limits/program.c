@@ -2,6 +2,7 @@
 // thread does. "poll": the same with poll, over a pipe too. "assert": a bug that the order of two threads decides, beside all that.
 // "strays": in the first executions an assertion fails, in later ones threads
 // yield where the schedule has them lock, since a real file decides that.
+// "unordered": a thread reads memory that another one writes, with no order, and locks by what it reads.
 // "ring": asks for an io_uring and says whether there is one.
 #include <assert.h>
 #include <errno.h>
@@ -52,6 +53,31 @@ static void *nothing(void *argument) {
     return argument;
 }
 
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+static volatile int written;
+
+static void *writes(void *argument) {
+    lock_once(argument);
+    written = 1;
+    pthread_mutex_lock(&own);
+    pthread_mutex_unlock(&own);
+    return argument;
+}
+
+static void *reads(void *argument) {
+    pthread_mutex_lock(&own);
+    pthread_mutex_unlock(&own);
+    return written ? lock_once(argument) : nothing(argument);
+}
+
+static int unordered(void) {
+    pthread_t threads[2];
+    pthread_create(threads, 0, writes, 0);
+    pthread_create(threads + 1, 0, reads, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+
 // The kth execution does something else, for k > 9.
 static int stray(void) {
     pthread_t threads[3];
@@ -70,6 +96,7 @@ static int stray(void) {
 int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "alone";
     if (!strcmp(how, "strays")) return stray();
+    if (!strcmp(how, "unordered")) return unordered();
     if (!strcmp(how, "ring")) {
         char params[120] = "";
         return syscall(SYS_io_uring_setup, 4, params) >= 0 ? 7 : errno == ENOSYS ? 5 : 6;

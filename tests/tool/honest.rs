@@ -331,13 +331,13 @@ fn a_bug_that_does_not_come_again() {
         let bug = &end.report["bugs"][0];
         assert_eq!((bug["kind"].as_str(), &bug["scenario"]), (Some("unconfirmed"), &Value::Null), "{end:?}");
         let line = bug["summary"].as_str().unwrap_or("");
-        assert!(line.starts_with("vsrun bug: execution 1 ended with a bug (assert: "), "{line}");
+        assert!(line.starts_with("execution 1 ended with a bug (assert: "), "{line}");
         assert!(
             line.contains("came to something else (the execution ended without a bug (everything finished))"),
             "{line}"
         );
-        assert!(line.contains("that vsrun does not control"), "{line}");
-        assert!(end.err.starts_with("vsrun bug: execution 1 "), "{end:?}");
+        assert!(line.contains("with --files real an execution finds"), "{line}");
+        assert!(end.err.starts_with("vsrun: execution 1 "), "{end:?}");
         assert_eq!(place.scenarios(), Vec::<PathBuf>::new());
     }
 }
@@ -386,7 +386,9 @@ fn another_bug_than_the_first_time() {
     place.write("count", "0");
     let end = place.run(&["--output", "printed", "--files", "real", "./program", "swapped"]);
     assert_eq!(end.code, 4, "{end:?}");
-    assert!(end.out.contains("ERROR: vsrun bug: execution 1 ended with a bug (assert: "), "{end:?}");
+    assert!(end.out.contains("ERROR: execution 1 ended with a bug (assert: "), "{end:?}");
     assert!(end.out.contains("came to something else (assert: "), "{end:?}");
+    assert!(end.out.contains("with --files real an execution finds the files as the ones before"), "{end:?}");
+    assert!(!end.out.contains("vsrun bug"), "{end:?}");
     assert_eq!(place.scenarios(), Vec::<PathBuf>::new());
 }

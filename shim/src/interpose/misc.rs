@@ -1,9 +1,10 @@
 //! Time, yield, assertions, VS_toss, VS_own.
 
+use vsrun_model::progress::Advance;
 use vsrun_model::{Kind, Op};
 
 use crate::calls::{buffers, claims, signal, time};
-use crate::gate::{self, end};
+use crate::gate::{self, end, local, model};
 use crate::net;
 use crate::sys::{cstr, decimal, ret};
 
@@ -58,6 +59,8 @@ ends! {
 symbols! {
     /// VS_toss of vs.h: any of 0..=n; each is an alternative.
     fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
+    /// VS_progress.
+    fn vsrun_progress() = model().advances(local().cur, Advance::DECLARED, -1);
     /// VS_own.
     fn vsrun_own(at: u64, size: u64) = claims::own(at, size);
     /// VS_disown.

@@ -60,7 +60,7 @@ static PURE: Names = Names::new(|| {
     strtok strtok_r strtol strtold strtoll strtoul strtoull strtoumax strverscmp strxfrm swab sys_siglist sysconf
     thrd_current thrd_detach thrd_equal thrd_exit time timegm times timezone toascii tolower toupper towlower towupper
     tss_delete tss_get tss_set tzname umask uname vsrun_assert_fail vsrun_disown
-    vsrun_hand_over vsrun_own wcscat wcschr wcscmp wcscoll wcscpy wcscspn wcslen
+    vsrun_hand_over vsrun_own vsrun_progress wcscat wcschr wcscmp wcscoll wcscpy wcscspn wcslen
     wcsncat wcsncmp wcsncpy wcsnlen wcspbrk wcsrchr wcsspn wcsstr wcstod wcstol wcstoll wcstoul wcstoull wcswidth
     wcsxfrm wctob wctype wcwidth wmemchr wmemcmp wmemcpy wmemmove wmemset
         ",

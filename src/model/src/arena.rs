@@ -212,6 +212,8 @@ pub struct Plan {
     pub pct_fair: u64,
     /// Transitions after which the execution is cut.
     pub max_depth: u64,
+    /// Transitions without progress after which it is cut, not within its prefix; 0: there is no such bound.
+    pub max_idle: u64,
     /// Record the pending operations of the states after the prefix.
     pub record: bool,
     /// End the execution when a process exits with a status other than 0.

@@ -117,6 +117,8 @@ subjects! {
     op: crate::base::op, crate::objects::sysv;
     /// What operations on descriptors concern beyond the objects that they name.
     reach: crate::objects::reach;
+    /// What counts as progress.
+    progress: crate::state::progress;
     /// Objects that one thread alone uses.
     sharing: crate::state::sharing, crate::sched::sharing;
     /// Signals.

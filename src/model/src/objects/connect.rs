@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{Address, Host};
 use crate::state::{
-    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT, LISTENS,
-    NO_RECEIVE, NO_SEND, SYN_RETRIES, UNTOLD,
+    poll, Advance, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT,
+    LISTENS, NO_RECEIVE, NO_SEND, SYN_RETRIES, UNTOLD,
 };
 
 kinds! {
@@ -270,6 +270,7 @@ impl World {
         self.sockets[s].queue = if first == last { [NONE; 2] } else { [next, last] };
         self.sockets[s].queued -= 1;
         self.establish_next(s);
+        self.advances(t, Advance::ACCEPTED, -1);
         Applied::Done(i64::from(self.sockets[first].desc))
     }
 

@@ -4,9 +4,9 @@ use super::answer::SIGCANCEL;
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    bit, Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
-    CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS, MAX_POLLED,
-    MAX_SEMBUF, YIELD_WINDOW,
+    bit, Advance, Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState,
+    CANCELS_LATE, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS,
+    MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
 };
 
 kinds! {
@@ -103,6 +103,9 @@ impl World {
         };
         // Later than all that the creator has used, counted or not; see `sched::sharing`.
         self.ops += 1;
+        if creator != NONE {
+            self.advances(creator, Advance::BEGUN, -1);
+        }
         let t = self.threads.push(Thread {
             uid,
             pid,
@@ -210,6 +213,7 @@ impl World {
             let leaves = if self.procs[pid].live_threads == 2 { Effects::LEAVES_ONE } else { Effects::NONE };
             self.did = self.did.with(Effects::ENDS).with(nearly).with(leaves);
         }
+        self.advances(t, Advance::ENDED, -1);
         self.orphan_mutexes(t);
         self.threads[t].state = ThreadState::EXITED;
         self.threads[t].pending = Op::default();

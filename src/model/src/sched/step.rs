@@ -5,7 +5,9 @@ use crate::base::watch::Record;
 use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::sched::sharing::LONG_RUNS;
-use crate::state::{Effects, End, ProcState, ThreadState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
+use crate::state::{
+    Effects, End, ProcState, ThreadState, World, ALTERNATIVES, BEFORE, INTERRUPTS, NO_PROGRESS, TICK, YIELD_WINDOW,
+};
 
 /// What the scheduler step decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +47,10 @@ impl Arena {
             self.world.finish(End::DEPTH, self.world.current, NONE, 0);
             return Decision::Ended;
         }
+        if self.is_without_progress() {
+            self.world.finish(End::DEPTH, self.world.current, NONE, NO_PROGRESS);
+            return Decision::Ended;
+        }
         if self.world.livelock > 0 && self.livelocked() {
             return Decision::Ended;
         }
@@ -66,6 +72,12 @@ impl Arena {
         self.world.ops += 1;
         self.world.now += TICK;
         Decision::Run(t)
+    }
+
+    /// For as long as the plan allows. A prefix is followed to its end in any case.
+    fn is_without_progress(&self) -> bool {
+        let most = self.plan.max_idle;
+        most > 0 && self.world.moves - self.world.progress.at >= most && self.taken >= u64::from(self.plan.prefix_len)
     }
 
     /// The transition before is over: what it did is recorded with it.

@@ -11,6 +11,7 @@ pub mod footprint;
 pub mod lock;
 pub mod object;
 pub mod process;
+pub mod progress;
 pub mod queue;
 pub mod recorded;
 pub mod sem;
@@ -22,5 +23,5 @@ pub mod world;
 
 pub use self::{
     act::*, carrier::*, channel::*, closing::*, epoll::*, fd::*, files::*, footprint::*, lock::*, object::*,
-    process::*, queue::*, recorded::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
+    process::*, progress::*, queue::*, recorded::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
 };

@@ -3,8 +3,8 @@
 use crate::base::{numbers, ObjId, Table, Tid, NONE};
 use crate::state::{
     Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
-    Process, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch, LOOKED_UP,
-    MAX_AWAITED_TEXT, MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
+    Process, Progress, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch,
+    LOOKED_UP, MAX_AWAITED_TEXT, MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
 };
 
 /// Threads that one execution may create.
@@ -321,6 +321,8 @@ pub struct World {
     pub idle_jumps: u32 = at(0),
     /// Transitions so far.
     pub moves: u64 = at(0),
+    /// The last progress.
+    pub progress: Progress = at(Progress::NONE),
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
     pub ops: u64 = at(0),
     /// What the present transition has done beyond its operation.

@@ -3,8 +3,8 @@
 use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, PARTIAL, TIMED, TRY, VARIANT};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::state::{
-    Applied, End, Key, Misuse, ObjKind, Thread, ThreadState, World, CANCEL_REQUESTED, ENDS, GAVE_UP_FLOCK, LOOKS,
-    MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
+    Advance, Applied, End, Key, Misuse, ObjKind, Progress, Thread, ThreadState, World, CANCEL_REQUESTED, ENDS,
+    GAVE_UP_FLOCK, LOOKS, MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
 };
 use crate::world::cycle::may_close;
 
@@ -348,6 +348,11 @@ impl World {
             self.end_obj = obj;
             self.end_code = code;
         }
+    }
+
+    /// Thread `t` has made progress.
+    pub fn advances(&mut self, t: Tid, what: Advance, fd: i32) {
+        self.progress = Progress { at: self.moves, by: t, what, fd };
     }
 
     /// Ends the execution with a text.
