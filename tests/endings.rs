@@ -150,6 +150,81 @@ fn executions_that_were_cut_are_counted_and_seen_again() {
     assert!(report["unfinished"]["kind"] == "cut" && report["unfinished"]["scenario"].is_string(), "{report}");
 }
 
+/// Whatever counts as progress lets an execution go on; one without is cut, and it is said since when.
+#[test]
+fn executions_are_cut_for_want_of_progress() {
+    let place = Place::new("progress");
+    place.compile("lasting", &[]);
+    // Of `STEPS` locks of two threads each.
+    let options = "--search random -j 1 --race off --all-objects --max-executions 2 --format json";
+    for how in ["prints", "declares", "accepts", "threads"] {
+        let ends = place.run(&format!("{options} --max-idle 2000 ./lasting {how} 100")).json();
+        assert_eq!((&ends["reached_end"], &ends["cut_off"]), (&2.into(), &0.into()), "{how}: {ends}");
+        assert!(ends["max_depth"].as_u64().is_some_and(|n| n > 4000), "{how}: {ends}");
+        // The same by the number of steps.
+        let cut = place.run(&format!("{options} --max-depth 2000 ./lasting {how} 100")).json();
+        assert_eq!((&cut["reached_end"], &cut["cut_off"]), (&0.into(), &2.into()), "{how}: {cut}");
+        assert_eq!((&cut["incomplete_reasons"][1], &cut["max_depth"]), (&"depth".into(), &2000.into()), "{how}: {cut}");
+    }
+    let quiet = place.run(&format!("{options} --max-idle 2000 ./lasting quiet 100")).json();
+    assert_eq!((&quiet["cut_off"], &quiet["incomplete_reasons"][1]), (&2.into(), &"idle".into()), "{quiet}");
+    // Both bounds hold where both are given.
+    for (idle, depth, by) in [(2000, 3000, "depth"), (3000, 2000, "depth"), (500, 3000, "depth"), (30, 3000, "idle")] {
+        let both = place.run(&format!("{options} --max-idle {idle} --max-depth {depth} ./lasting prints")).json();
+        assert_eq!((&both["cut_off"], &both["incomplete_reasons"][1]), (&2.into(), &by.into()), "{both}");
+    }
+}
+
+#[test]
+fn the_report_says_since_when_there_was_no_progress() {
+    let place = Place::new("since");
+    place.compile("lasting", &[]);
+    let options = "-j 1 --race off --all-objects --max-executions 2 --max-idle 2000";
+    for search in ["random", "optimal", "naive"] {
+        let end = place.run(&format!("--search {search} {options} ./lasting quiet"));
+        assert_eq!(end.code, 3, "{end:?}");
+        for said in [
+            "CUT OFF: an execution was cut off after 2000 transitions, before its end: no progress for 2000 transitions; the \
+             last: main wrote to standard output, after step 0 (--max-idle)",
+            "2 of 2 executions cut off: none reached its end",
+        ] {
+            assert!(end.out.contains(said), "{search}: {said}: {end:?}");
+        }
+        let again = place.run(&format!("replay {}", scenario_of(&end)));
+        assert!(again.code == 3 && again.out.contains("came to where the execution was cut off"), "{again:?}");
+    }
+    // What is explored without a bound of this kind is not complete with one that cut something.
+    let whole = place.run("-j 1 --race off --search optimal --max-idle 20 ./lasting quiet 1");
+    assert!(whole.code == 3 && whole.out.contains("that made no progress for long (--max-idle)"), "{whole:?}");
+}
+
+/// The time is over when an execution has just come to its bug: it is run once more all the same, for a while, and what was seen of it is told.
+#[test]
+fn a_bug_that_is_found_as_the_time_is_over_has_its_story() {
+    let place = Place::new("late");
+    place.compile("late", &[]);
+    let mut found = 0;
+    for (steps, time) in [(10, 200), (10, 400), (10_000, 200), (10_000, 400), (10_000, 800), (10_000, 1600)] {
+        let options = "--search random -j 1 --race off --shrink 0 --max-depth 10000000";
+        let end = place.run(&format!("{options} --time {time}ms ./late {steps}"));
+        assert!(end.took < Duration::from_millis(time + 6000), "{end:?}");
+        if end.code == 3 {
+            // It was over before.
+            continue;
+        }
+        found += 1;
+        assert_eq!(end.code, 1, "{end:?}");
+        for said in ["DEADLOCK: 2 threads wait for each other", "Who waits for whom", "How it came about"] {
+            assert!(end.out.contains(said), "{said}: {end:?}");
+        }
+        let once = end.out.contains("(seen once, not confirmed: the time was over");
+        assert!(!once || end.out.contains("note: the time was over (--time) while a bug that had been found"), "{end:?}");
+        let again = place.run(&format!("replay {}", scenario_of(&end)));
+        assert!(again.code == 1 && again.out.contains("the same bug, by the same steps"), "{again:?}");
+    }
+    assert!(found > 1);
+}
+
 /// What turns out to be an object in a random execution is one in that execution: in its first ten thousand transitions that is looked at before. One
 /// in which the lock was none would not switch there, and go on to its greatest depth (a million transitions) without a bug.
 #[test]

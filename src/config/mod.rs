@@ -179,7 +179,7 @@ pub struct Bounds {
     /// Cut an execution that has made no progress for N transitions [default: 100000; searches that draw lots 1000000; none with --max-depth, --once]
     #[arg(long = "max-idle", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub idle: Option<u64>,
-    /// Cut every execution after N transitions [default: ten times what --max-idle is then; with --once none]
+    /// Cut every execution after N transitions [default: four times what --max-idle is by default; with --once none]
     #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub depth: Option<u64>,
     /// Stop after N executions

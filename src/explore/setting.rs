@@ -31,7 +31,7 @@ const DEFAULT_IDLE: u64 = 100_000;
 /// The same of a search that draws lots, which looks at none of them: so that each execution has an end.
 const RANDOM_IDLE: u64 = 1_000_000;
 /// One that makes progress may go on for so many times as many. A schedule has room for as many as the search that looks at every state allows.
-const LONGER: u64 = 10;
+const LONGER: u64 = 4;
 
 /// What does not change while an exploration runs.
 pub(super) struct Setting<'a> {

@@ -1,0 +1,30 @@
+/* late STEPS: two threads take a lock so often, then they wait for each other. */
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int steps;
+
+static void works(void) {
+    for (int i = 0; i < steps; i++) {
+        pthread_mutex_lock(&m);
+        pthread_mutex_unlock(&m);
+    }
+}
+
+static void *waits(void *arg) {
+    works();
+    pthread_mutex_lock(&m);
+    return arg;
+}
+
+int main(int argc, char **argv) {
+    pthread_t t;
+    steps = argc > 1 ? atoi(argv[1]) : 0;
+    pthread_create(&t, 0, waits, 0);
+    works();
+    pthread_mutex_lock(&m);
+    pthread_join(t, 0);
+    pthread_mutex_lock(&m);
+    return 0;
+}
