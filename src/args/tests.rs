@@ -120,12 +120,13 @@ fn shortening_and_explaining() {
 
 #[test]
 fn all_options() {
-    let args = "--search random --keep-going --max-depth 9 --max-executions=50 --time 1.5 --seed 7 -j 3 \
+    let args = "--search random --keep-going --max-idle 4 --max-depth 9 --max-executions=50 --time 1.5 --seed 7 -j 3 \
                 --progress never --race off --divergence-timeout 0.5 --livelock 40 --timeouts urgent --checkpoint fork \
                 --fail-on-exit --allow-misuse --scenario-dir /tmp --output o --format json p";
     let c = config(&args.split_whitespace().collect::<Vec<_>>());
     assert_eq!(c.search, SearchKind::Random);
-    assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
+    let time = Some(Duration::from_millis(1500));
+    assert_eq!(c.bounds, Bounds { idle: Some(4), depth: Some(9), executions: Some(50), time });
     assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
     assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Fork, ReportFormat::Json));
     assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
@@ -203,7 +204,7 @@ fn pictures_and_lists_of_single_executions() {
     let Ok(Command::Trace(trace)) = run(&words.split_whitespace().collect::<Vec<_>>()) else { panic!() };
     assert_eq!((trace.seed, trace.format, trace.config.search), (Some(7), Format::Json, SearchKind::Once));
     assert_eq!(strings(&trace.config), ["p", "--seed", "1"]);
-    assert_eq!(trace.config.bounds, Bounds { depth: Some(9), time: Some(Duration::from_secs(2)), executions: None });
+    assert_eq!(trace.config.bounds, Bounds { depth: Some(9), time: Some(Duration::from_secs(2)), ..Bounds::default() });
     assert!(trace.config.private_files() && trace.config.with.len() == 1 && trace.config.stop_signal == Some(15));
     let Ok(Command::Trace(trace)) = run(&["trace", "p"]) else { panic!() };
     assert!(trace.seed.is_none() && !trace.config.private_files() && !trace.config.race().watches());
@@ -327,6 +328,7 @@ fn wrong_usage_is_one_line() {
         }
     }
     refused(&["--max-depth", "0", "p"]);
+    refused(&["--max-idle", "0", "p"]);
     refused(&["--once", "--search", "naive", "p"]);
     refused(&["-j", "0", "p"]);
     refused(&["-j", "2000", "p"]);

@@ -23,6 +23,7 @@ fn saved() -> Saved {
         fail_on_exit: true,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
+        max_idle: Some(4),
         seed: 1,
         stdin: "null".into(),
         watches: false,
@@ -186,6 +187,8 @@ fn other_options_are_named() {
     assert_eq!(different_option(&options, &options.clone()), None);
     let other = scenario::Options { max_depth: None, ..options.clone() };
     assert_eq!(different_option(&options, &other), Some("--max-depth"));
+    let other = scenario::Options { max_idle: None, ..options.clone() };
+    assert_eq!(different_option(&options, &other), Some("--max-idle"));
     let other = scenario::Options { stdin: "file".into(), ..options.clone() };
     assert_eq!(different_option(&options, &other), Some("standard input"));
     let cpu = |baseline, model: &str| Some(scenario::Cpu { baseline, model: model.into(), trapped: false });

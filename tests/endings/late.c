@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
 static int steps;
 
 static void works(void) {
@@ -14,6 +15,8 @@ static void works(void) {
 
 static void *waits(void *arg) {
     works();
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
     pthread_mutex_lock(&m);
     return arg;
 }
@@ -21,10 +24,11 @@ static void *waits(void *arg) {
 int main(int argc, char **argv) {
     pthread_t t;
     steps = argc > 1 ? atoi(argv[1]) : 0;
+    pthread_barrier_init(&both, 0, 2);
     pthread_create(&t, 0, waits, 0);
     works();
+    pthread_barrier_wait(&both);
     pthread_mutex_lock(&m);
-    pthread_join(t, 0);
-    pthread_mutex_lock(&m);
-    return 0;
+    pthread_barrier_wait(&both);
+    return pthread_join(t, 0);
 }
