@@ -292,6 +292,183 @@ static void stamps(void) {
     close(to);
 }
 
+// Receives what has come, and says what came along.
+static void came(const char *what, int s, size_t room) {
+    char bytes[8], control[160], text[2][INET6_ADDRSTRLEN];
+    memset(control, 0, sizeof control);
+    struct iovec v = {bytes, sizeof bytes};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = room};
+    ssize_t got = recvmsg(s, &m, 0);
+    say("%s, room %zu: %zd, flags %x, control %zu", what, room, got, m.msg_flags, m.msg_controllen);
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+        say("level %d, type %d, length %zu", c->cmsg_level, c->cmsg_type, (size_t)c->cmsg_len);
+        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+            struct in_pktinfo *p = (void *)CMSG_DATA(c);
+            say("interface %d, own %s, sent to %s", p->ipi_ifindex, inet_ntop(AF_INET, &p->ipi_spec_dst, text[0], sizeof text[0]),
+                inet_ntop(AF_INET, &p->ipi_addr, text[1], sizeof text[1]));
+        }
+        if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+            struct in6_pktinfo *p = (void *)CMSG_DATA(c);
+            say("interface %d, sent to %s", (int)p->ipi6_ifindex, inet_ntop(AF_INET6, &p->ipi6_addr, text[0], sizeof text[0]));
+        }
+    }
+}
+
+// Sends from `s`, as from that interface and address.
+static void send_from(int s, struct sockaddr_in *to, int interface, const char *from, size_t size) {
+    char control[64] = "";
+    struct iovec v = {"yes", 3};
+    struct msghdr m = {.msg_name = to, .msg_namelen = to ? sizeof *to : 0, .msg_iov = &v, .msg_iovlen = 1, .msg_control = control,
+        .msg_controllen = CMSG_SPACE(size)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    struct in_pktinfo p = {.ipi_ifindex = interface};
+    inet_pton(AF_INET, from, &p.ipi_spec_dst);
+    *c = (struct cmsghdr){CMSG_LEN(size), IPPROTO_IP, IP_PKTINFO};
+    memcpy(CMSG_DATA(c), &p, size < sizeof p ? size : sizeof p);
+    CHECK(sendmsg(s, &m, 0));
+}
+
+static void packets(void) {
+    int one = 1, zero = 0, seven = 7;
+    int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET}, b = a;
+    socklen_t len = sizeof a;
+    bind(to, (void *)&a, sizeof a);
+    getsockname(to, (void *)&a, &len);
+    option(to, "IP_PKTINFO", IPPROTO_IP, IP_PKTINFO);
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sendto(from, "x", 1, 0, (void *)&a, sizeof a);
+    came("not asked", to, 96);
+    sendto(from, "x", 1, 0, (void *)&a, sizeof a);
+    CHECK(setsockopt(to, IPPROTO_IP, IP_PKTINFO, &seven, 4));
+    came("asked too late", to, 96);
+    option(to, "IP_PKTINFO", IPPROTO_IP, IP_PKTINFO);
+    const char *hosts[] = {"127.0.0.1", "127.3.2.1", "0.0.0.0"};
+    for (int i = 0; i < 3; i++) {
+        inet_pton(AF_INET, hosts[i], &a.sin_addr);
+        sendto(from, "x", 1, 0, (void *)&a, sizeof a);
+        came(hosts[i], to, 96);
+    }
+    for (int room = 40; room >= 0; room -= 4) {
+        sendto(from, "x", 1, 0, (void *)&a, sizeof a);
+        came("little room", to, room);
+    }
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connect(from, (void *)&a, sizeof a);
+    send(from, "x", 1, 0);
+    came("connected", to, 96);
+    CHECK(setsockopt(to, SOL_SOCKET, SO_TIMESTAMP, &one, 4));
+    usleep(20000);
+    for (int room = 96; room >= 16; room -= 8) {
+        send(from, "x", 1, 0);
+        came("with a stamp", to, room);
+    }
+    CHECK(setsockopt(to, SOL_SOCKET, SO_TIMESTAMP, &zero, 4));
+    CHECK(setsockopt(to, IPPROTO_IP, IP_PKTINFO, &zero, 4));
+    send(from, "x", 1, 0);
+    came("not any more", to, 96);
+    CHECK(setsockopt(to, IPPROTO_IP, IP_PKTINFO, &one, 1));
+    option(to, "IP_PKTINFO", IPPROTO_IP, IP_PKTINFO);
+    // Answers from where the question went.
+    len = sizeof b;
+    getsockname(from, (void *)&b, &len);
+    send_from(to, &b, 0, "0.0.0.0", 12);
+    came("an answer", from, 96);
+    send_from(to, &b, 1, "127.0.0.1", 12);
+    came("an answer", from, 96);
+    send_from(to, &b, 0, "10.1.2.3", 12);
+    send_from(to, &b, 0, "0.0.0.0", 11);
+    send_from(to, &b, 0, "0.0.0.0", 13);
+    close(from);
+    close(to);
+
+    int from6 = socket(AF_INET6, SOCK_DGRAM, 0), to6 = socket(AF_INET6, SOCK_DGRAM, 0);
+    struct sockaddr_in6 c = {.sin6_family = AF_INET6};
+    len = sizeof c;
+    bind(to6, (void *)&c, sizeof c);
+    getsockname(to6, (void *)&c, &len);
+    option(to6, "IPV6_RECVPKTINFO", IPPROTO_IPV6, IPV6_RECVPKTINFO);
+    CHECK(setsockopt(to6, IPPROTO_IPV6, IPV6_RECVPKTINFO, &one, 1));
+    CHECK(setsockopt(to6, IPPROTO_IPV6, IPV6_RECVPKTINFO, &one, 4));
+    option(to6, "IPV6_RECVPKTINFO", IPPROTO_IPV6, IPV6_RECVPKTINFO);
+    option(to6, "IP_PKTINFO", IPPROTO_IP, IP_PKTINFO);
+    const char *hosts6[] = {"::1", "::", "::ffff:127.0.0.1", "::ffff:127.9.8.7"};
+    for (int both = 0; both < 2; both++) {
+        for (int i = 0; i < 4; i++) {
+            inet_pton(AF_INET6, hosts6[i], &c.sin6_addr);
+            sendto(from6, "x", 1, 0, (void *)&c, sizeof c);
+            came(hosts6[i], to6, 96);
+        }
+        CHECK(setsockopt(to6, IPPROTO_IP, IP_PKTINFO, &one, 4));
+    }
+    close(from6);
+    close(to6);
+
+    int t = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(setsockopt(t, IPPROTO_IP, IP_PKTINFO, &one, 4));
+    option(t, "IP_PKTINFO of TCP", IPPROTO_IP, IP_PKTINFO);
+    CHECK(setsockopt(t, SOL_SOCKET, SO_TIMESTAMP, &one, 4));
+    option(t, "SO_TIMESTAMP of TCP", SOL_SOCKET, SO_TIMESTAMP);
+    close(t);
+    t = socket(AF_UNIX, SOCK_DGRAM, 0);
+    CHECK(setsockopt(t, IPPROTO_IP, IP_PKTINFO, &one, 4));
+    close(t);
+}
+
+static void member(const char *what, int s, int name, const char *group, const char *own, int interface, int len) {
+    struct ip_mreqn r = {.imr_ifindex = interface};
+    inet_pton(AF_INET, group, &r.imr_multiaddr);
+    inet_pton(AF_INET, own, &r.imr_address);
+    int result = setsockopt(s, IPPROTO_IP, name, &r, len);
+    say("%s %s %s %d %d: %s", what, group, own, interface, len, result == 0 ? "0" : strerrorname_np(errno));
+}
+
+static void groups_joined(void) {
+    int s = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+    struct ip_mreqn r;
+    for (int i = 0; i < 2; i++) {
+        int name = i == 0 ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP;
+        const char *what = i == 0 ? "join" : "leave";
+        member(what, s, name, "239.1.2.3", "127.0.0.1", 0, 12);
+        member(what, s, name, "239.1.2.3", "127.0.0.1", 0, 12);
+        member(what, s, name, "239.1.2.4", "127.0.0.1", 0, 8);
+        member(what, s, name, "239.1.2.4", "0.0.0.0", 1, 12);
+        member(what, s, name, "239.1.2.5", "0.0.0.0", 1, 12);
+        member(what, s, name, "239.1.2.6", "127.5.5.5", 0, 8);
+        member(what, s, name, "239.1.2.6", "127.0.0.1", 0, 8);
+        member(what, s, name, "224.0.0.1", "127.0.0.1", 0, 8);
+        member(what, s, name, "10.0.0.1", "127.0.0.1", 0, 8);
+        member(what, s, name, "0.0.0.0", "127.0.0.1", 0, 8);
+        member(what, s, name, "239.1.2.7", "10.250.1.1", 0, 8);
+        member(what, s, name, "239.1.2.7", "127.0.0.1", 999, 12);
+        member(what, s, name, "239.1.2.7", "127.0.0.1", 0, 7);
+        member(what, s, name, "239.1.2.7", "127.0.0.1", 0, 0);
+        socklen_t len = sizeof r;
+        CHECK(getsockopt(s, IPPROTO_IP, name, &r, &len));
+    }
+    option(s, "IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF);
+    member("send by", s, IP_MULTICAST_IF, "239.1.2.7", "127.0.0.1", 0, 8);
+    option(s, "IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF);
+    member("send by", s, IP_MULTICAST_IF, "0.0.0.0", "127.0.0.1", 0, 4);
+    option(s, "IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF);
+    member("send by", s, IP_MULTICAST_IF, "127.0.0.1", "127.0.0.1", 0, 4);
+    option(s, "IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF);
+    member("send by", s, IP_MULTICAST_IF, "0.0.0.0", "0.0.0.0", 1, 12);
+    option(s, "IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF);
+    member("send by", s, IP_MULTICAST_IF, "0.0.0.0", "0.0.0.0", 999, 12);
+    member("send by", s, IP_MULTICAST_IF, "10.250.1.1", "10.250.1.1", 0, 8);
+    member("send by", s, IP_MULTICAST_IF, "127.0.0.1", "127.0.0.1", 0, 3);
+    close(s);
+    s = socket(AF_INET, SOCK_STREAM, 0);
+    member("join", s, IP_ADD_MEMBERSHIP, "239.1.2.3", "127.0.0.1", 0, 12);
+    member("leave", s, IP_DROP_MEMBERSHIP, "239.1.2.3", "127.0.0.1", 0, 12);
+    member("send by", s, IP_MULTICAST_IF, "127.0.0.1", "127.0.0.1", 0, 4);
+    close(s);
+    s = socket(AF_UNIX, SOCK_DGRAM, 0);
+    CHECK(setsockopt(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &one, 4));
+    close(s);
+}
+
 // The loopback interface by every way to ask for it.
 static void interface_ioctl(int s, const char *name, const char *what, unsigned long command) {
     struct ifreq r;
@@ -537,7 +714,7 @@ static const struct group groups[] = {
     {"prctls", prctls},   {"futexes", futexes},
     {"epolls", epolls},   {"exclusive", exclusive},
     {"socket_options", socket_options}, {"unknown_options", unknown_options},
-    {"tcp_options", tcp_options}, {"stamps", stamps},
+    {"tcp_options", tcp_options}, {"stamps", stamps}, {"packets", packets}, {"groups_joined", groups_joined},
     {"interfaces", interfaces}, {"netlink", netlink},
     {"sockets", sockets}, {"fcntls", fcntls},
     {0, 0},

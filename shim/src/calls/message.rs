@@ -1,6 +1,6 @@
 //! What sockets send and receive: bytes, addresses, and descriptors that go along with them.
 
-use vsrun_model::address::NETLINK;
+use vsrun_model::address::{INET, INET6, NETLINK};
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use vsrun_model::socket::{
     Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, HURRIES, PASS_CRED, PEEK, SEQPACKET, STAMPED,
@@ -8,8 +8,9 @@ use vsrun_model::socket::{
 };
 use vsrun_model::{inject as fault, op, Address, Kind, Op, NONE};
 
+use super::control::{Control, Source};
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{address, fd, mail, netlink, numbers, pipe, socket, sockopt, time};
+use super::{address, control, fd, mail, netlink, numbers, pipe, socket, sockopt, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, load, store, touch, writable};
@@ -213,6 +214,9 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
     }
     let sock = world().sockets[socket::of(desc)];
     touch(header, HEADER);
+    if sock.is_tcp() && sock.options & STAMPED != 0 {
+        end::unsupported(&[b"recvmsg on a TCP socket with SO_TIMESTAMP"]);
+    }
     let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
     if n > 1024 {
         return (EMSGSIZE, 0);
@@ -254,7 +258,7 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     let (at, room): (u64, u64) = (load(header + 32), load(header + 40));
     // As if there were none.
     let room = if room > 0 && writable(at, room) < room { 0 } else { room };
-    let (mut used, mut told) = (0, 0);
+    let mut control = Control::new(at, room);
     if sock.options & STAMPED != 0 && sock.typ != STREAM && received.got {
         let (typ, part) = match (sock.options & STAMPED_NS != 0, sock.options & STAMPED_NEW != 0) {
             (true, true) => (sockopt::SO_TIMESTAMPNS_NEW, 1),
@@ -262,27 +266,24 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
             (false, true) => (sockopt::SO_TIMESTAMP_NEW, 1000),
             (false, false) => (libc::SCM_TIMESTAMP, 1000),
         };
-        if 32 <= room {
-            begin(at, 32, typ);
-            let ns = time::real(received.message.sent);
-            store(at + 16, [ns / 1_000_000_000, ns % 1_000_000_000 / part]);
-            used = 32;
-        } else {
-            told |= libc::MSG_CTRUNC;
-        }
+        let ns = time::real(received.message.sent);
+        let mut stamp = [0; 16];
+        stamp[..8].copy_from_slice(&(ns / 1_000_000_000).to_ne_bytes());
+        stamp[8..].copy_from_slice(&(ns % 1_000_000_000 / part).to_ne_bytes());
+        control.put(libc::SOL_SOCKET, typ, &stamp);
+    }
+    if sock.is_dgram() && !sock.is_local() && received.got {
+        control.put_destination(sock, &received.message);
     }
     if sock.is_local() && sock.options & PASS_CRED != 0 && received.got {
         let Credentials { pid, uid, gid } = received.message.cred;
-        if used + 28 <= room {
-            begin(at + used, 28, libc::SCM_CREDENTIALS);
-            store(at + used + 16, pid);
-            store(at + used + 20, uid);
-            store(at + used + 24, gid);
-            used = (used + 32).min(room);
-        } else {
-            told |= libc::MSG_CTRUNC;
-        }
+        let mut cred = [0; 12];
+        cred[..4].copy_from_slice(&pid.to_ne_bytes());
+        cred[4..8].copy_from_slice(&uid.to_ne_bytes());
+        cred[8..].copy_from_slice(&gid.to_ne_bytes());
+        control.put(libc::SOL_SOCKET, libc::SCM_CREDENTIALS, &cred);
     }
+    let Control { mut used, mut told, .. } = control;
     let mut right = received.message.rights;
     let mut count = 0;
     while right != NONE {
@@ -431,15 +432,21 @@ pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
             Err(error) => return error,
         },
     };
-    let (rights, cred) = match control_from(&sock, load(header + 32), load(header + 40)) {
+    let (rights, cred) = match control_from(&sock, load(header + 32), load(header + 40), to.as_ref()) {
         Ok(control) => control,
         Err(error) => return error,
     };
     send_to(desc, Memory::many(iov, n), flags, to, rights, cred)
 }
 
+/// A sender may say where its datagram is to come from, in the way of that level.
+fn takes_source(sock: &Socket, level: i32) -> bool {
+    let domain = if level == libc::IPPROTO_IP { INET } else { INET6 };
+    sock.is_dgram() && sock.domain == domain
+}
+
 /// What is to go along with a message: descriptions and credentials.
-fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credentials>), i64> {
+fn control_from(sock: &Socket, at: u64, len: u64, to: Option<&Address>) -> Result<(u32, Option<Credentials>), i64> {
     if len > i32::MAX as u64 {
         return Err(ENOBUFS);
     }
@@ -488,6 +495,15 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                     return Err(EPERM);
                 }
                 cred = Some(said);
+            }
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) | (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if takes_source(sock, level) => {
+                match control::source(sock, level, data, size - 16, to) {
+                    Source::Usual => {}
+                    Source::Wrong(error) => return Err(error),
+                    Source::Other => end::unsupported(&[
+                        b"sendmsg with IP_PKTINFO or IPV6_PKTINFO, to come from another address or interface than it would",
+                    ]),
+                }
             }
             _ => end::unsupported(&[
                 b"sendmsg with a control message of level ",

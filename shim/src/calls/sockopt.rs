@@ -3,12 +3,12 @@
 use vsrun_model::address::{INET, INET6, NETLINK};
 use vsrun_model::fd::DescId;
 use vsrun_model::socket::{
-    Credentials, SockState, Socket, NETLINK_LEVEL, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
-    STAMPED, STAMPED_NEW, STAMPED_NS, V6_ONLY,
+    Credentials, SockState, Socket, NETLINK_LEVEL, PASS_CRED, PKTINFO, PKTINFO6, RECEIVE_SET, RESETS, REUSE_ADDRESS,
+    REUSE_PORT, SEND_SET, STAMPED, STAMPED_NEW, STAMPED_NS, V6_ONLY,
 };
 use vsrun_model::{Kind, NONE};
 
-use super::{fd, socket};
+use super::{fd, multicast, socket};
 use crate::gate::{self, end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{copy_in, copy_out, decimal, load, store};
@@ -165,13 +165,25 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
             socket::keep(s, level, name, if value > 0 { retransmissions(value) } else { 0 })
         }
-        _ if is_stamp(level, name) && value != 0 && socket.is_tcp() => refuse(b"setsockopt", level, name),
         _ if is_stamp(level, name) => {
             model().socket_switch(s, STAMPED, value != 0);
             let ns = matches!(name, libc::SO_TIMESTAMPNS | SO_TIMESTAMPNS_NEW);
             model().socket_switch(s, STAMPED_NS, value != 0 && ns);
             model().socket_switch(s, STAMPED_NEW, value != 0 && name >= SO_TIMESTAMP_NEW);
         }
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) | (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO) => {
+            let option = if level == libc::IPPROTO_IP { PKTINFO } else { PKTINFO6 };
+            // It decides what is noted of datagrams that come.
+            gate::pass_then(world().desc_op(Kind::FD_CONTROL, desc), |_| switch(option));
+        }
+        (libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP | libc::IP_DROP_MEMBERSHIP) if socket.is_tcp() => return EPROTO,
+        (libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP) => {
+            return multicast::join(s, at, len)
+                .unwrap_or_else(|| end::unsupported(&[b"a socket that has joined more than eight groups"]));
+        }
+        (libc::IPPROTO_IP, libc::IP_DROP_MEMBERSHIP) => return multicast::leave(s, at, len),
+        (libc::IPPROTO_IP, libc::IP_MULTICAST_IF) if !socket.is_dgram() => return EINVAL,
+        (libc::IPPROTO_IP, libc::IP_MULTICAST_IF) => return multicast::send_by(s, at, len),
         // Interfaces do not change: nothing is ever told to a group.
         (NETLINK_LEVEL, libc::NETLINK_ADD_MEMBERSHIP | libc::NETLINK_DROP_MEMBERSHIP) if value <= 0 => return EINVAL,
         (NETLINK_LEVEL, libc::NETLINK_ADD_MEMBERSHIP | libc::NETLINK_DROP_MEMBERSHIP) => {}
@@ -262,6 +274,10 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
         (libc::SOL_SOCKET, libc::SO_PASSCRED) => bit(PASS_CRED),
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => bit(V6_ONLY),
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => bit(PKTINFO),
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO) => bit(PKTINFO6),
+        (libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP | libc::IP_DROP_MEMBERSHIP) => return ENOPROTOOPT,
+        (libc::IPPROTO_IP, libc::IP_MULTICAST_IF) => kept(&socket, level, name).unwrap_or(0),
         (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
             let connected = socket.state == SockState::CONNECTED;
             tcp_buffer(SEND_SET, socket.send_buffer, if connected { 2_626_560 } else { 16_384 })

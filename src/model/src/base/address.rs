@@ -75,12 +75,26 @@ pub enum Host {
 
 const LOOPBACK6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+/// How addresses of IPv4 begin as those of IPv6.
+pub const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 impl Host {
     /// Any address of the machine.
     pub fn is_any(self) -> bool {
         self == Host::V4([0; 4]) || self == Host::V6([0; 16])
+    }
+
+    /// As an address of IPv6.
+    pub fn mapped(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        match self {
+            Host::V6(host) => bytes = host,
+            Host::V4(host) => {
+                bytes[..12].copy_from_slice(&MAPPED);
+                bytes[12..].copy_from_slice(&host);
+            }
+        }
+        bytes
     }
 
     /// An address of the loopback interface.

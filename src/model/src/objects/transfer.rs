@@ -3,9 +3,9 @@
 
 use crate::base::{errno, Address, Kind, Op, Tid, LACKS, NETLINK, NONE, PARTIAL, VARIANT};
 use crate::state::{
-    poll, Applied, ChanId, ChanKind, Channel, Credentials, Message, SockId, SockState, Socket, Thread, ThreadState,
-    World, CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, PASS_CRED, REFILLED, RESET_WITHIN, SEND_SET,
-    TCP_ROOM,
+    poll, Applied, Arrival, ChanId, ChanKind, Channel, Credentials, Message, SockId, SockState, Socket, Thread,
+    ThreadState, World, CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, PASS_CRED, PKTINFO, PKTINFO6,
+    REFILLED, RESET_WITHIN, SEND_SET, TCP_ROOM,
 };
 
 /// Management of a buffer, aligned: struct sk_buff and struct skb_shared_info.
@@ -410,12 +410,12 @@ impl World {
                 self.woke(id, poll::IN | poll::RDNORM);
             }
             ChanKind::LOCAL => {
-                if !self.send_message(t, id, &sender, takes, piece_charge(takes)) {
+                if !self.send_message(t, id, &sender, (takes, piece_charge(takes)), Arrival::NONE) {
                     return self.full("messages");
                 }
             }
             _ => {
-                if !self.send_message(t, id, &sender, n, message_charge(n)) {
+                if !self.send_message(t, id, &sender, (n, message_charge(n)), Arrival::NONE) {
                     return self.full("messages");
                 }
                 return Applied::Done(n as i64);
@@ -449,7 +449,7 @@ impl World {
     }
 
     /// Puts a message into a channel, with the descriptions that the thread sends along.
-    fn send_message(&mut self, t: Tid, to: ChanId, sender: &Socket, n: u64, charge: u64) -> bool {
+    fn send_message(&mut self, t: Tid, to: ChanId, sender: &Socket, (n, charge): (u64, u64), arrival: Arrival) -> bool {
         let message = Message {
             next: NONE,
             len: n as u32,
@@ -459,6 +459,7 @@ impl World {
             sender: sender.serial,
             sent: self.now,
             from: sender.local,
+            arrival,
         };
         self.message_push(to, message)
     }
@@ -582,15 +583,20 @@ impl World {
         }
         let mut sender = self.sockets[s];
         let target = self.sockets[to].input;
+        let mut arrival = Arrival::NONE;
         if is_netlink {
             sender.local = Address::netlink(0, 0);
-        } else if !sender.is_local() && sender.local.host().is_any() {
+        } else if !sender.is_local() {
             let wanted = if op.has(VARIANT) { self.threads[t].address } else { sender.remote };
-            sender.local = Address::internet(wanted.concrete().host(), sender.local.port);
+            let host = wanted.concrete().host();
+            arrival = Arrival { host: host.mapped(), asked: self.sockets[to].options & (PKTINFO | PKTINFO6) };
+            if sender.local.host().is_any() {
+                sender.local = Address::internet(host, sender.local.port);
+            }
         }
         let at = self.channels[target].tail;
         let charge = if socket.is_local() { message_charge(n) } else { datagram_charge(n) };
-        if !self.send_message(t, target, &sender, n, charge) {
+        if !self.send_message(t, target, &sender, (n, charge), arrival) {
             return self.full("messages");
         }
         self.threads[t].out = [at as i64, i64::from(target), 0];

@@ -1,5 +1,6 @@
 //! What is kept of a socket, and of messages in channels.
 
+use crate::base::address::MAPPED;
 use crate::base::{numbers, Address, Tid, NONE, UNIX, VARIANT};
 use crate::state::{ChanId, DescId};
 
@@ -60,6 +61,10 @@ pub const STAMPED: u32 = 1024;
 pub const STAMPED_NS: u32 = 2048;
 /// Of [`STAMPED`]: they are told by SO_TIMESTAMP_NEW or SO_TIMESTAMPNS_NEW.
 pub const STAMPED_NEW: u32 = 8192;
+/// IP_PKTINFO: receivers are told where a datagram was sent to.
+pub const PKTINFO: u32 = 16_384;
+/// IPV6_RECVPKTINFO.
+pub const PKTINFO6: u32 = 32_768;
 /// Its port, which the system had given it, is not its own any more: it listened and was shut down. It still shows it.
 pub const GAVE_UP_PORT: u32 = 4096;
 /// SOL_NETLINK.
@@ -168,6 +173,27 @@ pub struct Socket {
     pub values: [OptionValue; MAX_OPTIONS],
 }
 
+/// Where a datagram was sent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Arrival {
+    /// The host, an address of loopback, as one of IPv6.
+    pub host: [u8; 16],
+    /// Not 0: its receiver had asked to be told that by then ([`PKTINFO`], [`PKTINFO6`]).
+    pub asked: u32,
+}
+
+impl Arrival {
+    /// Not of the internet.
+    pub const NONE: Arrival = Arrival { host: [0; 16], asked: 0 };
+
+    /// The address, if it is one of IPv4.
+    pub fn v4(&self) -> Option<[u8; 4]> {
+        let [start @ .., a, b, c, d] = self.host;
+        (start == MAPPED).then_some([a, b, c, d])
+    }
+}
+
 /// A message, or a piece of a stream between local sockets, in a channel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -188,6 +214,8 @@ pub struct Message {
     pub sent: u64,
     /// The address it came from.
     pub from: Address,
+    /// Where it was sent to.
+    pub arrival: Arrival,
 }
 
 impl Default for Message {
@@ -201,6 +229,7 @@ impl Default for Message {
             sender: 0,
             sent: 0,
             from: Address::NONE,
+            arrival: Arrival::NONE,
         }
     }
 }
