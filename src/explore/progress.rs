@@ -13,6 +13,11 @@ const HINT_AFTER: f64 = 10.0;
 /// Seconds that are too long to wait without a hint.
 const LONG: f64 = 3600.0;
 
+/// After so many executions it is estimated for the first time how many there are, and then whenever there have been twice as many.
+const FIRST_SAMPLE: u64 = 100;
+/// So many of these estimates say how far the next one may be off.
+const SAMPLES: usize = 3;
+
 /// What is told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
@@ -71,6 +76,54 @@ impl Estimate {
     }
 }
 
+/// How many executions there are, as it was estimated after some of them.
+#[derive(Debug)]
+struct Samples {
+    /// Calls until the next one.
+    calls: u64,
+    next: u64,
+    seen: Vec<f64>,
+}
+
+impl Samples {
+    const NONE: Samples = Samples { calls: 0, next: FIRST_SAMPLE, seen: Vec::new() };
+
+    /// True after so many executions as there is to be an estimate.
+    fn is_due(&mut self) -> bool {
+        self.calls += 1;
+        let due = self.calls >= self.next;
+        if due {
+            self.next *= 2;
+        }
+        due
+    }
+
+    fn add(&mut self, all: f64) {
+        if self.seen.len() == SAMPLES {
+            self.seen.remove(0);
+        }
+        self.seen.push(all);
+    }
+
+    /// "about 5200 executions in all (estimates were from 3100 to 6000)"; `None`: there were too few to say.
+    fn words(&self, all: f64) -> Option<String> {
+        let (least, most) = self.seen.iter().fold((all, all), |(a, b), &n| (a.min(n), b.max(n)));
+        let known = !self.seen.is_empty() && all.is_finite() && most.is_finite();
+        known.then(|| {
+            format!("about {} executions in all (estimates from {} to {})", rounded(all), rounded(least), rounded(most))
+        })
+    }
+}
+
+/// To two digits.
+fn rounded(n: f64) -> String {
+    let unit = 10f64.powf((n.max(1.0).log10().floor() - 1.0).max(0.0));
+    match (n / unit).round() * unit {
+        n if n < 1e9 => format!("{n:.0}"),
+        n => format!("{n:.1e}"),
+    }
+}
+
 /// What is written while an exploration runs.
 pub(super) struct Progress {
     interval: Option<Duration>,
@@ -81,6 +134,7 @@ pub(super) struct Progress {
     written: Instant,
     /// What was done and executed before this run, if it was resumed.
     before: (f64, u64),
+    samples: Samples,
 }
 
 impl Progress {
@@ -101,6 +155,7 @@ impl Progress {
             started: now,
             written: now,
             before,
+            samples: Samples::NONE,
         }
     }
 
@@ -111,6 +166,12 @@ impl Progress {
 
     /// Called after each execution, and now and then; `figures` is asked only when something is written.
     pub fn look(&mut self, figures: impl Fn() -> Figures) {
+        if self.samples.is_due() {
+            let figures = figures();
+            // It is also called while one goes on.
+            let enough = figures.executions.saturating_sub(self.before.1) >= FIRST_SAMPLE;
+            self.all(&figures).filter(|_| enough).into_iter().for_each(|all| self.samples.add(all));
+        }
         let Some(interval) = self.interval else { return };
         let seconds = self.started.elapsed().as_secs_f64();
         if self.written.elapsed() >= interval {
@@ -132,7 +193,7 @@ impl Progress {
 
     /// The search has started over, and with it the executions that are counted.
     pub fn start_over(&mut self) {
-        (self.started, self.before) = (Instant::now(), (0.0, 0));
+        (self.started, self.before, self.samples) = (Instant::now(), (0.0, 0), Samples::NONE);
     }
 
     /// Writes a line of its own, where lines are written: on a terminal one that is long would not stay in its place.
@@ -149,6 +210,14 @@ impl Progress {
 
     fn estimate(&self, figures: &Figures, seconds: f64) -> Option<Estimate> {
         figures.done.map(|done| Estimate::new(self.before.0, done, seconds))
+    }
+
+    /// How many executions there are in all, if what is done says so.
+    fn all(&self, figures: &Figures) -> Option<f64> {
+        let gained = figures.done?.clamp(0.0, 1.0) - self.before.0;
+        let executions = figures.executions.saturating_sub(self.before.1) as f64;
+        (gained > 0.0)
+            .then(|| figures.executions as f64 + executions * (1.0 - self.before.0 - gained).max(0.0) / gained)
     }
 
     fn text(&self, figures: &Figures, seconds: f64) -> String {
@@ -175,13 +244,18 @@ impl Progress {
         if let Some(estimate) = self.estimate(figures, seconds) {
             line += &format!("; {}, {} left", estimate.part(), estimate.time());
         }
+        if let Some(words) = self.all(figures).and_then(|all| self.samples.words(all)) {
+            line += &format!(", {words}");
+        }
         line
     }
 
     /// What the summary of an exploration says that did not get to its end.
     pub fn last_words(&self, config: &Config, figures: &Figures) -> Option<String> {
         let estimate = self.estimate(figures, self.started.elapsed().as_secs_f64())?;
-        let text = format!("explored: {}; the rest would take {}", estimate.part(), estimate.time());
+        let all = self.all(figures).and_then(|all| self.samples.words(all));
+        let all = all.map_or_else(String::new, |words| format!("; {words}"));
+        let text = format!("explored: {}; the rest would take {}{all}", estimate.part(), estimate.time());
         Some(match estimate.is_long() {
             true => format!("{text}; {}", hint(config)),
             false => text,
@@ -215,6 +289,21 @@ fn hint(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_many_executions_there_are_is_told_with_what_was_estimated_before() {
+        let mut samples = Samples::NONE;
+        assert_eq!((1..=1000).filter(|_| samples.is_due()).count(), 4);
+        assert_eq!(samples.words(5000.0), None);
+        [9000.0, 3120.0, 2000.0, 61_234.0].into_iter().for_each(|all| samples.add(all));
+        let said = samples.words(5249.0).unwrap_or_default();
+        assert_eq!(said, "about 5200 executions in all (estimates from 2000 to 61000)");
+        samples.add(4.0);
+        assert_eq!(samples.words(17.4).unwrap_or_default(), "about 17 executions in all (estimates from 4 to 61000)");
+        assert!(samples.words(2.34e12).is_some_and(|said| said.starts_with("about 2.3e12 executions")));
+        samples.add(f64::INFINITY);
+        assert_eq!(samples.words(17.4), None);
+    }
 
     #[test]
     fn estimates() {
