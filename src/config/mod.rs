@@ -176,7 +176,7 @@ pub enum ProgressMode {
 /// Where an exploration stops.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
 pub struct Bounds {
-    /// Cut an execution that has made no progress for N transitions [default: 100000; searches that draw lots 1000000; none with --max-depth, --once]
+    /// Cut an execution that has made no progress for N transitions [default: 100000; searches that draw lots 1000000; with --max-depth or --once none]
     #[arg(long = "max-idle", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub idle: Option<u64>,
     /// Cut every execution after N transitions [default: four times what --max-idle is by default; with --once none]
