@@ -182,8 +182,8 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
         let failed =
             |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault);
         let once = bug.is_seen_once();
-        let looks =
-            !bug.is_doubtful() && !(once && setting.is_time_over()) && !state.obstacle.as_ref().is_some_and(failed);
+        let no_time = once && setting.is_time_over();
+        let looks = !no_time && !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
         let tries = shortens && is_wanted_now(setting, inspector, bug.kind) && bug.try_shortening();
         let shorter = match tries {
