@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
+use crate::config::Checkpoint;
 use crate::config::Point;
 use crate::config::{
     Bounds, ClientsStart, Doctor, Explain, Format, MemoryModel, PictureFormat, ProgressMode, Refine, Replay,
