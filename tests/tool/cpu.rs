@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// The same, as if it had been found on another processor.
-    fn from_elsewhere(&self, arguments: &[&str]) -> (PathBuf, Scenario) {
+    fn found_elsewhere(&self, arguments: &[&str]) -> (PathBuf, Scenario) {
         let (file, mut scenario) = self.scenario(arguments);
         let cpu = scenario.options.cpu.as_mut().expect("a processor");
         assert!(cpu.model.contains("family"), "{cpu:?}");
@@ -131,7 +131,7 @@ fn the_program_sees_the_environment_that_it_has_natively() {
 #[test]
 fn what_is_native_is_refused_on_another_processor() {
     let place = Place::new("refused", &[]);
-    let (file, scenario) = place.from_elsewhere(&["--cpu", "native"]);
+    let (file, scenario) = place.found_elsewhere(&["--cpu", "native"]);
     assert!(scenario.options.cpu.is_some_and(|cpu| !cpu.baseline && !cpu.trapped));
     let (code, said) = place.run(&["replay", "--trust", &file.to_string_lossy()]);
     let expected = "it was recorded with --cpu native on another processor, Another Processor (family 6), and this is ";
@@ -141,7 +141,7 @@ fn what_is_native_is_refused_on_another_processor() {
 #[test]
 fn what_is_of_the_baseline_runs_on_another_processor() {
     let place = Place::new("elsewhere", &[]);
-    let (file, mut scenario) = place.from_elsewhere(&[]);
+    let (file, mut scenario) = place.found_elsewhere(&[]);
     let cpu = scenario.options.cpu.take().expect("a processor");
     assert!(cpu.baseline);
     let (code, said) = place.run(&["replay", "--trust", &file.to_string_lossy()]);
