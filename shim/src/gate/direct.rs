@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use vsrun_model::arena::{Mode, Shows};
 use vsrun_model::{End, ProcState, Tid};
 
-use super::{arena, end, fiber_of, local, machine, process_of, shield, word, world, Phase};
+use super::{arena, fiber_of, local, machine, others, process_of, shield, word, world, Phase};
 use crate::sys::{complain, decimal, die, dispatch, raw};
 
 const THREAD_FLAGS: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000;
@@ -261,7 +261,7 @@ fn end_here() -> ! {
 fn end_all(code: i32) -> ! {
     for process in world().procs.as_slice() {
         if process.own.real_pid > 0 && process.own.real_pid as i64 != raw!(libc::SYS_getpid) {
-            end::end_process(process.own.real_pid);
+            others::end_process(process.own.real_pid);
         }
     }
     die(code)
@@ -356,45 +356,17 @@ fn check_holder() {
     die(1);
 }
 
-/// A file of process `pid` in /proc; the number of bytes read.
-fn read_of(pid: i32, name: &[u8], text: &mut [u8]) -> usize {
-    let pid = decimal(pid);
-    let mut path = [0u8; 64];
-    let mut used = 0;
-    for part in [b"/proc/".as_slice(), &pid, b"/", name] {
-        path[used..used + part.len()].copy_from_slice(part);
-        used += part.len();
-    }
-    let fd = raw!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY);
-    if fd < 0 {
-        return 0;
-    }
-    let n = raw!(libc::SYS_read, fd, text.as_mut_ptr(), text.len()).max(0) as usize;
-    raw!(libc::SYS_close, fd);
-    n
-}
-
 /// True if the process exists and is not a zombie.
 fn alive(pid: i32) -> bool {
     let mut text = [0u8; 512];
-    let n = read_of(pid, b"stat", &mut text);
+    let n = others::read_of(pid, b"stat", &mut text);
     n > 0 && !text[..n].windows(4).any(|w| w == b") Z " || w == b") X ")
-}
-
-/// The parent of a process; 0: there is none.
-pub fn parent(pid: i32) -> i32 {
-    let mut text = [0u8; 512];
-    let n = read_of(pid, b"stat", &mut text);
-    // Behind the name, which is in brackets, come the state and the number.
-    let Some(at) = text[..n].iter().rposition(|&c| c == b')') else { return 0 };
-    let digits = text[(at + 4).min(n)..n].iter().take_while(|c| c.is_ascii_digit());
-    digits.fold(0, |number, digit| 10 * number + i32::from(digit - b'0'))
 }
 
 /// Who traces that process; 0: nobody.
 fn tracer(pid: i32) -> u32 {
     let mut text = [0u8; 4096];
-    let n = read_of(pid, b"status", &mut text);
+    let n = others::read_of(pid, b"status", &mut text);
     let key = b"TracerPid:\t";
     let Some(at) = text[..n].windows(key.len()).position(|w| w == key) else { return 0 };
     let digits = text[at + key.len()..n].iter().take_while(|c| c.is_ascii_digit());

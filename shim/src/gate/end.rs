@@ -1,11 +1,11 @@
 //! The end of an execution.
 
-use vsrun_model::arena::{Mode, ARENA_FD};
+use vsrun_model::arena::Mode;
 use vsrun_model::{End, Pid, NONE};
 
-use super::{arena, back, direct, local, model, pages, process_of, view, Phase};
-use crate::sys::errno::{EACCES, EAGAIN, EMFILE, ENFILE, ENOMEM, ESRCH};
-use crate::sys::{complain, decimal, die, raw};
+use super::{arena, back, direct, local, model, others, pages, process_of, view, Phase};
+use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
+use crate::sys::{complain, die, raw};
 
 /// The execution is over, `World::end` says how: tell vsrun, by ending this process or (when it wants to look at the
 /// world) by stopping it.
@@ -111,53 +111,5 @@ pub fn kill(p: Pid) {
     if view::loses_stores(p) {
         loses_stores();
     }
-    end_process(process_of(p).real_pid);
-}
-
-/// Ends a process of this world for the kernel. Where the number is another's by now (somebody outside has killed it, and it was waited for) nobody is
-/// ended: what the descriptor stands for stays the same process, and it is looked at after it is held whether that has the arena open.
-pub fn end_process(real: i32) {
-    let held = raw!(libc::SYS_pidfd_open, real, 0);
-    if held == ESRCH {
-        return;
-    }
-    if is_of_this_world(real) {
-        match held {
-            // No descriptor is left. What was of this world a moment ago is that still, or a zombie: numbers go round the whole table first.
-            ..0 => raw!(libc::SYS_kill, real, libc::SIGKILL),
-            _ => raw!(libc::SYS_pidfd_send_signal, held, libc::SIGKILL, 0, 0),
-        };
-    }
-    if held >= 0 {
-        raw!(libc::SYS_close, held);
-    }
-}
-
-/// That process has the arena open. Of one that the kernel lets nobody look at (it has changed its user) it is known at least that it is vsrun's child.
-fn is_of_this_world(real: i32) -> bool {
-    // Device and number of the file.
-    let id = |path: &[u8]| {
-        let mut stat = [0u64; 18];
-        match raw!(libc::SYS_stat, path.as_ptr(), stat.as_mut_ptr()) {
-            0 => Ok([stat[0], stat[1]]),
-            error => Err(error),
-        }
-    };
-    let own = id(&name_of(raw!(libc::SYS_getpid) as i32));
-    match id(&name_of(real)) {
-        Ok(found) => own == Ok(found),
-        Err(EACCES) => arena().control.vsrun_pid != 0 && direct::parent(real) == arena().control.vsrun_pid,
-        Err(_) => false,
-    }
-}
-
-/// What descriptor of the arena that process has.
-fn name_of(real: i32) -> [u8; 64] {
-    let mut name = [0; 64];
-    let mut used = 0;
-    for part in [b"/proc/".as_slice(), &decimal(real), b"/fd/", &decimal(ARENA_FD)] {
-        name[used..used + part.len()].copy_from_slice(part);
-        used += part.len();
-    }
-    name
+    others::end_process(process_of(p).real_pid);
 }

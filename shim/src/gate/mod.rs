@@ -13,6 +13,7 @@ pub mod late;
 pub mod local;
 pub mod mirror;
 pub mod origins;
+pub mod others;
 pub mod own;
 pub mod pages;
 pub mod passage;
