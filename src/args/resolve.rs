@@ -7,10 +7,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
-    Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
-    DebugFormat, Doctor, Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces,
-    PiecesOptions, Race, RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show,
-    SplitOptions, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
+    Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor,
+    Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces, PiecesOptions, Race,
+    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step,
+    Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 

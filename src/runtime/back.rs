@@ -245,7 +245,12 @@ impl Worker {
         let back = &mut self.back;
         let why = if stand == Stand::GIVEN_UP { self.arena.back.why } else { Hinders::NONE };
         back.why = Some(why);
-        log::debug!("an execution did not go back: {why:?}, {} pages, {} missed; {} did", back.pages.len(), self.arena.back.n_missed, back.came_back);
+        log::debug!(
+            "an execution did not go back: {why:?}, {} pages, {} missed; {} did",
+            back.pages.len(),
+            self.arena.back.n_missed,
+            back.came_back
+        );
         if why == Hinders::PAGES {
             let missed = self.arena.back.missed();
             back.pages.extend(missed.iter().filter(|page| page.is_multiple_of(4096)));
@@ -332,7 +337,9 @@ fn spans(maps: &[Mapping]) -> Vec<Span> {
             }
             let anonymous = u32::from(anonymous);
             match spans.last_mut() {
-                Some(last) if (last.end, last.anonymous, last.prot) == (start, anonymous, prot) => last.end = mapping.end,
+                Some(last) if (last.end, last.anonymous, last.prot) == (start, anonymous, prot) => {
+                    last.end = mapping.end
+                }
                 _ => spans.push(Span { start, end: mapping.end, prot, anonymous }),
             }
         }

@@ -55,7 +55,8 @@ impl Place {
         }
         let text = run.to_string().replace(&format!("{checkpoint}/"), "");
         let files = fs::read_dir(self.dir.join(checkpoint)).into_iter().flatten().flatten();
-        let mut scenarios: Vec<String> = files.map(|file| fs::read_to_string(file.path()).expect("a scenario")).collect();
+        let mut scenarios: Vec<String> =
+            files.map(|file| fs::read_to_string(file.path()).expect("a scenario")).collect();
         scenarios.sort();
         (serde_json::from_str(&text).expect("JSON"), scenarios)
     }
@@ -108,7 +109,8 @@ fn what_is_explored_does_not_depend_on_how_executions_begin() {
 fn all_is_put_back() {
     let place = Place::new("all");
     place.compile("back");
-    for line in ["--search random --max-executions 60 --race off ./back", "--search random --max-executions 60 ./back"] {
+    for line in ["--search random --max-executions 60 --race off ./back", "--search random --max-executions 60 ./back"]
+    {
         let run = place.both(line);
         assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 60), "{run}");
         assert!(number(&run, "rolled_back") >= 40, "{run}");
@@ -143,7 +145,8 @@ fn what_cannot_be_undone_is_said() {
         let run = place.both(&format!("--search naive --race off ./{name}"));
         assert!(number(&run, "rolled_back") > 10, "{run}");
         let why = run["not_rolled_back"].as_str().unwrap_or_default();
-        let wanted = if name == "forks" { "system call clone" } else { "it ended otherwise, or before its first choice" };
+        let wanted =
+            if name == "forks" { "system call clone" } else { "it ended otherwise, or before its first choice" };
         assert_eq!(why, wanted, "{run}");
     }
 }

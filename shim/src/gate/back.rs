@@ -85,7 +85,8 @@ fn prepare() -> Result<(), Hinders> {
         return Err(Hinders::PROCESSES);
     }
     let files = &arena().files;
-    let used = files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len + files.used_files.len > 0;
+    let used =
+        files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len + files.used_files.len > 0;
     if used || arena().control.shm_used != 0 || local().n_ranges > 0 {
         return Err(Hinders::SHARED);
     }
@@ -197,7 +198,10 @@ fn keep() -> Result<(), Hinders> {
     // Guards of stacks have nothing in them.
     for span in apart().spans[..n_spans].iter_mut().filter(|span| !span.is_writable()) {
         let mut empty = true;
-        if !written::present(span.start, span.end, &mut |_, _| { empty = false; true }) {
+        if !written::present(span.start, span.end, &mut |_, _| {
+            empty = false;
+            true
+        }) {
             return Err(Hinders::KERNEL);
         }
         span.anonymous += u32::from(empty);

@@ -362,7 +362,12 @@ impl Track {
 
     /// Calls `each` with the parts of a stretch of memory: with what was there before, or `None` where it was mapped since. False: `each` gave false,
     /// or a part is neither.
-    fn parts(&mut self, start: u64, end: u64, each: &mut dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool) -> bool {
+    fn parts(
+        &mut self,
+        start: u64,
+        end: u64,
+        each: &mut dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool,
+    ) -> bool {
         let (spans, n) = self.spans;
         // SAFETY: `gate::back` says where it keeps what vsrun has written, which stays there.
         let spans = unsafe { core::slice::from_raw_parts(spans as *const Span, n) };
