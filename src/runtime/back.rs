@@ -27,8 +27,10 @@ use crate::schedule::Schedule;
 
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
-/// So many executions in a row do not come back, then no other one is asked to.
-const IN_VAIN: u32 = 4;
+/// One that does not come back costs what so many save that do.
+const LOSS: u32 = 4;
+/// So much is lost, then no execution is asked to any more.
+const IN_VAIN: u32 = 4 * LOSS;
 /// So often pages may turn out to be written that were not known.
 const LESSONS: u32 = 64;
 /// The main stack may grow so far below where it is.
@@ -149,7 +151,7 @@ impl Worker {
                 Stand::BACK => {
                     self.back.under_way = false;
                     self.back.came_back += 1;
-                    self.back.in_vain = 0;
+                    self.back.in_vain = self.back.in_vain.saturating_sub(1);
                     return Ok(Awaited::Back);
                 }
                 stand @ (Stand::ASKED | Stand::RUNS) => {
@@ -257,7 +259,7 @@ impl Worker {
             back.lessons += 1;
             back.off |= back.lessons > LESSONS || back.pages.len() > MAX_BACK_PAGES;
         } else {
-            back.in_vain += 1;
+            back.in_vain += LOSS;
             back.off |= back.in_vain >= IN_VAIN;
         }
         self.arena.back.stand = Stand::NONE;
@@ -325,7 +327,7 @@ fn spans(maps: &[Mapping]) -> Vec<Span> {
     let mut before = 0;
     for mapping in maps {
         let name = mapping.path.as_deref().map(|path| path.to_string_lossy());
-        let ours = (BACK_ADDR..BACK_ADDR << 1).contains(&mapping.start) && mapping.start < BACK_ADDR + (1 << 40);
+        let ours = (BACK_ADDR..BACK_ADDR + (1 << 40)).contains(&mapping.start);
         let prot = [('r', 1), ('w', 2), ('x', 4)].iter().filter(|bit| mapping.perms.contains(bit.0));
         let prot: u32 = prot.map(|bit| bit.1).sum();
         let anonymous = name.as_deref().is_none_or(|name| name.starts_with('[') && !name.starts_with("[v"));

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::back::{Hinders, Span};
 
-use super::call::bare;
+use super::call::{any_of, bare};
 use super::written;
 
 /// Most mappings of its own at a time.
@@ -25,6 +25,9 @@ struct Change {
     piece: Span,
     unmapped: bool,
 }
+
+/// Looks at a part of a stretch of memory, from an address to another one; see [`Track::parts`].
+type Each<'a> = dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool + 'a;
 
 /// What is kept in mind.
 pub struct Track {
@@ -90,54 +93,16 @@ pub fn track() -> &'static mut Track {
 /// places in files that were open before.
 #[inline(always)]
 pub const fn is_harmless(nr: i64) -> bool {
-    use libc::*;
     matches!(
         nr,
-        SYS_futex
-            | SYS_getpid
-            | SYS_gettid
-            | SYS_getppid
-            | SYS_getuid
-            | SYS_geteuid
-            | SYS_getgid
-            | SYS_getegid
-            | SYS_getgroups
-            | SYS_getresuid
-            | SYS_getresgid
-            | SYS_getcwd
-            | SYS_getrusage
-            | SYS_getpriority
-            | SYS_getrandom
-            | SYS_clock_gettime
-            | SYS_clock_getres
-            | SYS_gettimeofday
-            | SYS_time
-            | SYS_times
-            | SYS_uname
-            | SYS_sysinfo
-            | SYS_nanosleep
-            | SYS_sched_yield
-            | SYS_sched_getaffinity
-            | SYS_sched_getscheduler
-            | SYS_sched_getparam
-            | SYS_rt_sigprocmask
-            | SYS_sigaltstack
-            | SYS_stat
-            | SYS_lstat
-            | SYS_fstat
-            | SYS_newfstatat
-            | SYS_statx
-            | SYS_statfs
-            | SYS_fstatfs
-            | SYS_access
-            | SYS_faccessat
-            | SYS_faccessat2
-            | SYS_readlink
-            | SYS_readlinkat
-            | SYS_lseek
-            | SYS_pread64
-            | SYS_mincore
-            | SYS_exit_group
+        any_of!(
+            SYS_futex SYS_getpid SYS_gettid SYS_getppid SYS_getuid SYS_geteuid SYS_getgid SYS_getegid SYS_getgroups
+            SYS_getresuid SYS_getresgid SYS_getcwd SYS_getrusage SYS_getpriority SYS_getrandom SYS_clock_gettime
+            SYS_clock_getres SYS_gettimeofday SYS_time SYS_times SYS_uname SYS_sysinfo SYS_nanosleep SYS_sched_yield
+            SYS_sched_getaffinity SYS_sched_getscheduler SYS_sched_getparam SYS_rt_sigprocmask SYS_sigaltstack
+            SYS_stat SYS_lstat SYS_fstat SYS_newfstatat SYS_statx SYS_statfs SYS_fstatfs SYS_access SYS_faccessat
+            SYS_faccessat2 SYS_readlink SYS_readlinkat SYS_lseek SYS_pread64 SYS_mincore SYS_exit_group
+        )
     )
 }
 
@@ -362,12 +327,7 @@ impl Track {
 
     /// Calls `each` with the parts of a stretch of memory: with what was there before, or `None` where it was mapped since. False: `each` gave false,
     /// or a part is neither.
-    fn parts(
-        &mut self,
-        start: u64,
-        end: u64,
-        each: &mut dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool,
-    ) -> bool {
+    fn parts(&mut self, start: u64, end: u64, each: &mut Each) -> bool {
         let (spans, n) = self.spans;
         // SAFETY: `gate::back` says where it keeps what vsrun has written, which stays there.
         let spans = unsafe { core::slice::from_raw_parts(spans as *const Span, n) };
