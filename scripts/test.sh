@@ -113,6 +113,7 @@ export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 others=$!
 beside benchmark ./scripts/bench.sh --short
 beside cost ./scripts/cost.sh --short
+beside checkpoints ./scripts/checkpoints.sh --short
 beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short
 beside first ./scripts/first.sh --short
