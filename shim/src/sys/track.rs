@@ -11,9 +11,9 @@ use super::call::{any_of, bare};
 use super::written;
 
 /// Most mappings of its own at a time.
-const MAX_FRESH: usize = 96;
+const MAX_FRESH: usize = 512;
 /// Most changes to mappings that were there before.
-const MAX_CHANGES: usize = 96;
+const MAX_CHANGES: usize = 1024;
 /// Numbers of signals, less those that programs rarely use (64).
 const SIGNALS: usize = 64;
 /// Most pages that are told.
@@ -205,6 +205,8 @@ fn advise(a: [u64; 6]) -> i64 {
     let (start, end) = (a[0], pages_end(a[0], a[1]));
     match a[2] as i32 {
         libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_WILLNEED => {}
+        // What is there then is there as if it had been used.
+        libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => {}
         libc::MADV_DONTDUMP | libc::MADV_DODUMP | libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => return 0,
         // The kernel may leave what is there for as long as it likes.
         libc::MADV_FREE => return 0,

@@ -400,7 +400,7 @@ impl Running {
     }
 
     /// Makes it stop soon, with [`Reason::Signal`] SIGSTOP, which must then not be passed on. That it is nobody's who is ours is no error, see
-    /// [`numbers`](super::numbers).
+    /// `numbers`.
     pub fn interrupt(&self) -> Result<(), TraceError> {
         if !is_ours(self.pid) {
             return Ok(());
@@ -413,7 +413,7 @@ impl Running {
     }
 
     /// Sends SIGKILL to the process. That it is dead already is no error, nor that it was waited for: then nobody gets the signal, see
-    /// [`numbers`](super::numbers).
+    /// `numbers`.
     pub fn kill(&self) -> Result<(), TraceError> {
         if !is_ours(self.pid) {
             return Ok(());
