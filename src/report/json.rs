@@ -278,7 +278,7 @@ mod tests {
         let contract =
             "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
                         transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through \
-                        drawn reached_end cut_off";
+                        drawn rolled_back not_rolled_back reached_end cut_off";
         assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);
