@@ -27,6 +27,9 @@ use crate::schedule::Schedule;
 
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
+/// After so many executions of a worker others are asked to go back, where nobody has said so: what is to be learnt first costs more than it saves where
+/// there are few.
+const BEGUN: u32 = 40;
 /// One that does not come back costs what so many save that do.
 const LOSS: u32 = 4;
 /// So much is lost, then no execution is asked to any more.
@@ -112,7 +115,7 @@ impl Worker {
     pub(super) fn may_go_back(&self, schedule: &Schedule) -> bool {
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
-            Checkpoint::Auto => !back.off,
+            Checkpoint::Auto => !back.off && self.runs > BEGUN,
             Checkpoint::Rollback => true,
             Checkpoint::Fork | Checkpoint::Replay => false,
         };
