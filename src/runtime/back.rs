@@ -4,7 +4,6 @@
 //! A process that is asked to stops before its first choice. What it finds there is the same for every schedule, so what stands in the arena then is kept
 //! here, and put back each time; its own memory the process puts back by itself. Which pages that are is learnt from executions.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -12,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Arena, Command, Plan, BACK_ADDR};
+use vsrun_model::arena::{Arena, Command, BACK_ADDR};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
-use super::kept::Kept;
 use super::processes::reap;
 use super::setup::{plan_of, prepare};
+use super::stood::{Key, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
@@ -40,57 +39,6 @@ const LESSONS: u32 = 64;
 const STACK: u64 = 8 << 20;
 /// And not so near to what is below it.
 const GAP: u64 = 1 << 20;
-
-/// A process that stands before its first choice, or has an execution under way from there.
-struct Stood {
-    pid: Pid,
-    key: Key,
-    /// What stood in the arena.
-    state: Box<RootState>,
-    recorded: ArenaMap,
-    /// What is shared with others.
-    kept: Kept,
-    /// Bytes that it had printed.
-    printed: u64,
-}
-
-/// What the way to the first choice depends on, beside the program.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Key {
-    plan: Plan,
-    common: u32,
-}
-
-impl Key {
-    fn of(plan: Plan, arena: &Arena) -> Key {
-        let Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, .. } = plan;
-        let plan =
-            Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, ..Plan::default() };
-        Key { plan, common: arena.common.len }
-    }
-}
-
-/// What a worker knows of going back.
-#[derive(Default)]
-pub(super) struct GoingBack {
-    stood: Option<Stood>,
-    /// An execution is under way that goes back, if it can.
-    under_way: bool,
-    /// The execution that is under way, or was last, was asked to.
-    asked: bool,
-    /// Pages that executions write.
-    pages: BTreeSet<u64>,
-    lessons: u32,
-    in_vain: u32,
-    /// No execution is asked to.
-    pub off: bool,
-    /// Executions that came back.
-    pub came_back: u64,
-    /// The process of the last one has.
-    did: bool,
-    /// Why it has not.
-    why: Option<Hinders>,
-}
 
 /// Whether the process of an execution goes back to its first choice, for the next one.
 pub enum GoesBack {

@@ -28,6 +28,7 @@ pub mod session;
 mod setup;
 mod stand_ins;
 mod stands;
+mod stood;
 pub mod streams;
 mod told;
 mod tossed;

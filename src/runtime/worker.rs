@@ -17,7 +17,6 @@ use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::{End, Tid, Uid};
 
-use super::back::GoingBack;
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
 use super::kept::{self, Kept};
@@ -27,6 +26,7 @@ use super::own_pages::OwnPages;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
+use super::stood::GoingBack;
 use super::streams::{Input, Output};
 use super::told::Told;
 use super::tossed::Tossed;

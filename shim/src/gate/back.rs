@@ -18,7 +18,7 @@ use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::{arena, fiber_of, local, machine, world};
 use crate::gate::fiber as fibers;
-use crate::sys::call::{bare, copy_page};
+use crate::sys::bare::{bare, copy_page};
 use crate::sys::track::track;
 use crate::sys::written::{self, Piece};
 use crate::sys::{die, load, store};

@@ -1,5 +1,6 @@
 //! What needs nothing of the model: raw system calls, the program's memory, messages, loaded images.
 
+pub mod bare;
 pub mod bind;
 pub mod call;
 pub mod context;
@@ -13,7 +14,8 @@ pub mod text;
 pub mod track;
 pub mod written;
 
-pub(crate) use call::{any_of, raw};
+pub(crate) use bare::any_of;
+pub(crate) use call::raw;
 pub use call::{die, fs_base, limit, raw6};
 pub use memory::{bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, store, store_if, touch, writable, zero};
 pub use memory::{END_OF_ADDRESSES, FIRST_ADDRESS};

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::back::{Hinders, Span};
 
-use super::call::{any_of, bare};
+use super::bare::{any_of, bare};
 use super::written;
 
 /// Most mappings of its own at a time.

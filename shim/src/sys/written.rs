@@ -2,7 +2,7 @@
 
 use vsrun_model::arena::{WRITES_FD, WRITTEN_FD};
 
-use super::call::bare;
+use super::bare::{bare, fill};
 
 const USER_MODE_ONLY: u64 = 1;
 const API: u64 = 0xc018_aa3f;
@@ -144,7 +144,7 @@ pub fn present(start: u64, end: u64, each: &mut dyn FnMut(u64, u64) -> bool) -> 
 /// Writes zeros over all that is there. False: the kernel does not know what is.
 pub fn zero(start: u64, end: u64) -> bool {
     present(start, end, &mut |from, to| {
-        super::call::fill(from, to);
+        fill(from, to);
         true
     })
 }
