@@ -102,7 +102,7 @@ pub enum CpuName {
 /// How executions come to where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Checkpoint {
-    /// By rollback, where that works.
+    /// As fork, for now.
     Auto,
     /// Each is a fork of the program as it stands before its main.
     Fork,
@@ -276,7 +276,7 @@ pub struct Config {
     #[arg(long, help_heading = "Memory that threads share")]
     pub guard_arena: bool,
     /// How executions come to where they begin: rollback (in one process, which puts back what it has written since its first choice), fork (each a
-    /// copy of the program before its main), replay (each starts the program), auto (rollback where that works)
+    /// copy of the program before its main), replay (each starts the program), auto (fork, for now)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
 

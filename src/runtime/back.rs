@@ -26,9 +26,6 @@ use crate::schedule::Schedule;
 
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
-/// After so many executions of a worker others are asked to go back, where nobody has said so: what is to be learnt first costs more than it saves where
-/// there are few.
-const BEGUN: u32 = 40;
 /// One that does not come back costs what so many save that do.
 const LOSS: u32 = 4;
 /// So much is lost, then no execution is asked to any more.
@@ -63,9 +60,9 @@ impl Worker {
     pub(super) fn may_go_back(&self, schedule: &Schedule) -> bool {
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
-            Checkpoint::Auto => !back.off && self.runs > BEGUN,
-            Checkpoint::Rollback => true,
-            Checkpoint::Fork | Checkpoint::Replay => false,
+            Checkpoint::Rollback => !back.off,
+            // Not before all programs of the tests were run so.
+            Checkpoint::Auto | Checkpoint::Fork | Checkpoint::Replay => false,
         };
         wanted && !schedule.policy.aims() && !self.spec.guards && !self.spec.options.store_buffers
     }
@@ -89,6 +86,8 @@ impl Worker {
         put_recorded(&mut self.arena, &stood.recorded);
         self.alive.clear();
         self.arena.control.guarded = 0;
+        self.arena.control.stop_at_end = 0;
+        (self.arena.control.told_from, self.arena.control.tells) = (0, 0);
         self.arena.go_on();
         Ok(())
     }
