@@ -148,10 +148,7 @@ fn what_cannot_be_undone_is_said() {
         let why = run["not_rolled_back"].as_str().unwrap_or_default();
         match name {
             "forks" => assert!(why.starts_with("system call "), "{run}"),
-            _ => {
-                assert!(number(&run, "rolled_back") > 50, "{run}");
-                assert_eq!(why, "it ended otherwise, or before its first choice", "{run}");
-            }
+            _ => assert_eq!(why, "it ended otherwise, or before its first choice", "{run}"),
         }
     }
 }
