@@ -222,7 +222,8 @@ impl Worker {
 
     /// What executions share with that process, as it is now.
     pub(super) fn keep_of(&self, pid: Pid) -> Result<Kept, String> {
-        let own = [self.arena.fd(), Some(self.pool.as_raw_fd()), Some(self._random.as_raw_fd())];
+        // Not the file behind /dev/urandom: where the program is in it is the program's.
+        let own = [self.arena.fd(), Some(self.pool.as_raw_fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
         let text = |e: io::Error| e.to_string();
         let pool = File::from(self.pool.try_clone().map_err(text)?);
