@@ -11,12 +11,12 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Arena, Command, BACK_ADDR};
+use vsrun_model::arena::{Command, BACK_ADDR};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
-use super::setup::{plan_of, prepare};
+use super::setup::plan_of;
 use super::stood::{Key, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
@@ -26,9 +26,10 @@ use crate::schedule::Schedule;
 
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
-/// One that does not come back costs what so many save that do.
-const LOSS: u32 = 4;
-/// So much is lost, then no execution is asked to any more.
+/// What one loses that does not come back, and what one wins that does: it costs what four save. An execution that is not asked wins 1.
+const LOSS: u32 = 64;
+const GAIN: u32 = LOSS / 4;
+/// While so much is lost no execution is asked to: where none can come back, one of 64 is.
 const IN_VAIN: u32 = 4 * LOSS;
 /// So often pages may turn out to be written that were not known.
 const LESSONS: u32 = 64;
@@ -60,7 +61,7 @@ impl Worker {
     pub(super) fn may_go_back(&self, schedule: &Schedule) -> bool {
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
-            Checkpoint::Rollback => !back.off,
+            Checkpoint::Rollback => !back.off && back.lost < IN_VAIN,
             // Not before all programs of the tests were run so.
             Checkpoint::Auto | Checkpoint::Fork | Checkpoint::Replay => false,
         };
@@ -82,12 +83,10 @@ impl Worker {
         stood.state.restore(&mut self.arena);
         self.output.cut(stood.printed)?;
         stood.kept.restore()?;
-        prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
-        put_recorded(&mut self.arena, &stood.recorded);
-        self.alive.clear();
-        self.arena.control.guarded = 0;
-        self.arena.control.stop_at_end = 0;
-        (self.arena.control.told_from, self.arena.control.tells) = (0, 0);
+        self.order(schedule, 0, Command::RUN)?;
+        if let Some(stood) = &self.back.stood {
+            self.arena.take_recorded(&stood.recorded);
+        }
         self.arena.go_on();
         Ok(())
     }
@@ -101,7 +100,6 @@ impl Worker {
                 Stand::BACK => {
                     self.back.under_way = false;
                     self.back.came_back += 1;
-                    self.back.in_vain = self.back.in_vain.saturating_sub(1);
                     return Ok(Awaited::Back);
                 }
                 stand @ (Stand::ASKED | Stand::RUNS) => {
@@ -143,7 +141,7 @@ impl Worker {
         let pid = Pid::from_raw(self.arena.world.procs.get(0)?.own.real_pid);
         let kept = self.keep_of(pid).ok().filter(|kept| kept.has_no_names() && self.kept.has_no_names())?;
         let mut recorded = ArenaMap::private().ok()?;
-        put_recorded(&mut recorded, &self.arena);
+        recorded.take_recorded(&self.arena);
         Some(Stood {
             pid,
             key: Key::of(self.arena.plan, &self.arena),
@@ -183,9 +181,14 @@ impl Worker {
         let asked = std::mem::take(&mut self.back.asked);
         (self.back.why, self.back.did) = (None, asked && !rough && self.arena.stand() == Stand::BACK);
         match asked {
-            true if !self.back.did => self.has_not_gone_back(),
-            false if rough => self.end_standing(),
-            _ => {}
+            true if self.back.did => self.back.wins(GAIN),
+            true => self.has_not_gone_back(),
+            false => {
+                self.back.wins(1);
+                if rough {
+                    self.end_standing();
+                }
+            }
         }
     }
 
@@ -209,8 +212,8 @@ impl Worker {
             back.lessons += 1;
             back.off |= back.lessons > LESSONS || back.pages.len() > MAX_BACK_PAGES;
         } else {
-            back.in_vain += LOSS;
-            back.off |= back.in_vain >= IN_VAIN;
+            back.lost += LOSS;
+            back.off |= why == Hinders::KERNEL;
         }
         self.arena.back.stand = Stand::NONE;
     }
@@ -256,21 +259,6 @@ fn sentence(why: Hinders) -> String {
     text.into()
 }
 
-/// What an execution has recorded before its first choice, and `prepare` forgets.
-fn put_recorded(to: &mut Arena, from: &Arena) {
-    to.records.copy_from(&from.records);
-    to.records_lost = from.records_lost;
-    to.owned.copy_from(&from.owned);
-    to.owned_lost = from.owned_lost;
-    to.noted.copy_from(&from.noted);
-    to.late.copy_from(&from.late);
-    to.met.copy_from(&from.met);
-    to.control.watching = from.control.watching;
-    to.control.tossing = from.control.tossing;
-    to.control.status = from.control.status;
-    to.control.status_known = from.control.status_known;
-}
-
 /// The process's own memory that can be written, or could be made so.
 fn spans(maps: &[Mapping]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
@@ -278,21 +266,19 @@ fn spans(maps: &[Mapping]) -> Vec<Span> {
     for mapping in maps {
         let name = mapping.path.as_deref().map(|path| path.to_string_lossy());
         let ours = (BACK_ADDR..BACK_ADDR + (1 << 40)).contains(&mapping.start);
-        let prot = [('r', 1), ('w', 2), ('x', 4)].iter().filter(|bit| mapping.perms.contains(bit.0));
-        let prot: u32 = prot.map(|bit| bit.1).sum();
-        let anonymous = name.as_deref().is_none_or(|name| name.starts_with('[') && !name.starts_with("[v"));
-        let watched = prot & 2 != 0 || anonymous;
+        let bits = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE), ('x', libc::PROT_EXEC)];
+        let prot: i32 = bits.iter().filter(|bit| mapping.perms.contains(bit.0)).map(|bit| bit.1).sum();
+        let kind = if name.is_none() { Span::PLAIN } else { 0 };
+        let watched = prot & libc::PROT_WRITE != 0 || kind == Span::PLAIN;
         if watched && mapping.perms.ends_with('p') && !ours {
             let mut start = mapping.start;
             if name.as_deref() == Some("[stack]") {
                 start = (before + GAP).max(mapping.end.saturating_sub(STACK)).min(start);
             }
-            let anonymous = u32::from(anonymous);
+            let span = Span { start, end: mapping.end, prot: prot as u32, kind };
             match spans.last_mut() {
-                Some(last) if (last.end, last.anonymous, last.prot) == (start, anonymous, prot) => {
-                    last.end = mapping.end
-                }
-                _ => spans.push(Span { start, end: mapping.end, prot, anonymous }),
+                Some(last) if (last.end, last.kind, last.prot) == (start, kind, span.prot) => last.end = span.end,
+                _ => spans.push(span),
             }
         }
         before = mapping.end;

@@ -126,6 +126,14 @@ impl Worker {
         self.state.restore(&mut self.arena);
         self.output.clear()?;
         self.kept.restore()?;
+        self.order(schedule, guarded, command)?;
+        self.commands += 1;
+        self.arena.command(command.0);
+        Ok(())
+    }
+
+    /// Writes what an execution is to do, wherever it begins.
+    pub(super) fn order(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
         // What is looked at tells everything.
         self.spec.own_pages &= command != Command::RUN_TRACED;
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
@@ -134,8 +142,6 @@ impl Worker {
         (self.arena.control.told_from, self.arena.control.tells) = (told, 0);
         self.arena.control.guarded = if self.spec.guards { GUARDED_ALWAYS } else { guarded };
         self.alive.clear();
-        self.commands += 1;
-        self.arena.command(command.0);
         Ok(())
     }
 

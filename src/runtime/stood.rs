@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Arena, Plan};
+use vsrun_model::arena::{Arena, Plan, Policy};
 use vsrun_model::back::Hinders;
+use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::kept::Kept;
@@ -25,15 +26,32 @@ pub(super) struct Stood {
 /// What the way to the first choice depends on, beside the program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Key {
-    pub plan: Plan,
-    pub common: u32,
+    plan: Plan,
+    /// Pages that several threads use, so many: more only come.
+    common: u32,
 }
 
 impl Key {
+    /// What a plan says only of what comes at the first choice and behind it does not count; all else does.
     pub fn of(plan: Plan, arena: &Arena) -> Key {
-        let Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, .. } = plan;
-        let plan =
-            Plan { past_cycles, fail_on_exit, unshared, watches, merges, has_words, own_pages, ..Plan::default() };
+        let plan = Plan {
+            policy: Policy::STAY,
+            prefix_len: 0,
+            guide_len: 0,
+            seed: 0,
+            pct_depth: 0,
+            pct_length: 0,
+            pct_fair: 0,
+            max_depth: 0,
+            max_idle: 0,
+            record: false,
+            record_back: 0,
+            blind: false,
+            wake_by_effects: false,
+            expected_effects: Effects::default(),
+            late_wake: false,
+            ..plan
+        };
         Key { plan, common: arena.common.len }
     }
 }
@@ -48,8 +66,10 @@ pub(super) struct GoingBack {
     pub asked: bool,
     /// Pages that executions write.
     pub pages: BTreeSet<u64>,
+    /// So often there were new ones.
     pub lessons: u32,
-    pub in_vain: u32,
+    /// What those have lost that did not come back, less what others have won.
+    pub lost: u32,
     /// No execution is asked to.
     pub off: bool,
     /// Executions that came back.
@@ -58,4 +78,11 @@ pub(super) struct GoingBack {
     pub did: bool,
     /// Why it has not.
     pub why: Option<Hinders>,
+}
+
+impl GoingBack {
+    /// Makes up for what was lost.
+    pub fn wins(&mut self, gain: u32) {
+        self.lost = self.lost.saturating_sub(gain);
+    }
 }

@@ -1,8 +1,8 @@
 //! Going back. A process that has been asked to stops before the first choice of its execution; at the end it undoes what it has done since, and stands
 //! there again for the next execution, which costs no fork and no page fault.
 //!
-//! What it undoes: pages of its own memory that were written (the kernel says which), mappings that it has made, the end of its heap, the mask of
-//! signals. What vsrun undoes: the arena, places in files, what was printed. Whatever else a call may have left `sys::track` sees; then the process
+//! What it undoes: pages of its own memory that were written (the kernel says which), mappings, the end of its heap, descriptors that were opened,
+//! actions and mask of signals. What vsrun undoes: the arena, places in files, what was printed. Whatever else a call may have left `sys::track` sees; then the process
 //! ends as any other, and the next execution is forked.
 //!
 //! NOTE \[Pages\] Of pages that executions write a copy is kept from before the first choice. Which these are is learnt: where one was written of which
@@ -196,15 +196,18 @@ fn keep() -> Result<(), Hinders> {
         }
     }
     // Guards of stacks have nothing in them.
-    for span in apart().spans[..n_spans].iter_mut().filter(|span| !span.is_writable()) {
+    for span in apart().spans[..n_spans].iter_mut().filter(|span| span.comes_back() && !span.is_writable()) {
         let mut empty = true;
-        if !written::present(span.start, span.end, &mut |_, _| {
+        let known = written::present(span.start, span.end, &mut |_, _| {
             empty = false;
             true
-        }) {
+        });
+        if !known {
             return Err(Hinders::KERNEL);
         }
-        span.anonymous += u32::from(empty);
+        if empty {
+            span.kind = Span::EMPTY;
+        }
     }
     for (i, &page) in apart().pages[..n_pages].iter().enumerate() {
         copy_page(page, copy_of(i));

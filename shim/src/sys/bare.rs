@@ -1,4 +1,4 @@
-//! System calls that nobody looks at, and memory that is copied and filled: what `call` and `track` stand on.
+//! System calls that nobody looks at, and a copy of a page: what `call` and `track` stand on.
 
 use core::arch::asm;
 
@@ -19,15 +19,6 @@ macro_rules! any_of {
     ($($name:ident)*) => { $(libc::$name)|* };
 }
 pub(crate) use any_of;
-
-/// Writes zeros from one address of whole words to another one.
-pub fn fill(from: u64, to: u64) {
-    // SAFETY: whoever calls has found writable memory of the process's own there.
-    unsafe {
-        asm!("rep stosq", inout("rcx") (to - from) / 8 => _, inout("rdi") from => _, in("rax") 0u64,
-             options(nostack, preserves_flags));
-    }
-}
 
 /// Copies a page.
 #[inline]

@@ -14,10 +14,10 @@ use super::written;
 const MAX_FRESH: usize = 512;
 /// Most changes to mappings that were there before.
 const MAX_CHANGES: usize = 1024;
-/// Numbers of signals, less those that programs rarely use (64).
+/// Numbers of signals that are put back: all but the last one, for which there would be no bit.
 const SIGNALS: usize = 64;
 /// Most pages that are told.
-const MAX_MISSED: usize = 64;
+const MAX_MISSED: usize = 512;
 
 /// What was done to a piece of memory that was there before: unmapped, or protected.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ struct Cell(UnsafeCell<Track>);
 // SAFETY: a process of a world has one kernel thread, and no borrow is kept across a call.
 unsafe impl Sync for Cell {}
 
-const NOWHERE: Span = Span { start: 0, end: 0, prot: 0, anonymous: 0 };
+const NOWHERE: Span = Span { start: 0, end: 0, prot: 0, kind: 0 };
 
 static TRACK: Cell = Cell(UnsafeCell::new(Track {
     armed: false,
@@ -148,10 +148,11 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             track().descriptors[a[0] as usize / 64] &= !(1 << (a[0] % 64));
             bare(nr, a)
         }
-        libc::SYS_read | libc::SYS_readv if track().has_opened(a[0]) || has_place(a[0]) => bare(nr, a),
+        libc::SYS_read | libc::SYS_readv if has_place(a[0]) => bare(nr, a),
         libc::SYS_getdents64 | libc::SYS_fadvise64 if track().has_opened(a[0]) => bare(nr, a),
         libc::SYS_ioctl if matches!(a[1], libc::TCGETS | libc::TIOCGWINSZ | libc::FIONREAD) => bare(nr, a),
         libc::SYS_prlimit64 if a[2] == 0 => bare(nr, a),
+        libc::SYS_prctl if only_asks(a[0] as i32) => bare(nr, a),
         libc::SYS_rt_sigaction => {
             track().handles(a[0]);
             bare(nr, a)
@@ -164,7 +165,13 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
     }
 }
 
-/// A file with places in it, which vsrun puts back; or the one that is always empty.
+/// That prctl changes nothing.
+fn only_asks(option: i32) -> bool {
+    use libc::{PR_GET_CHILD_SUBREAPER, PR_GET_NAME, PR_GET_PDEATHSIG, PR_GET_TSC};
+    matches!(option, PR_GET_CHILD_SUBREAPER | PR_GET_NAME | PR_GET_PDEATHSIG | PR_GET_TSC)
+}
+
+/// A file with places in it, which vsrun puts back or which was opened since; or the one that is always empty.
 fn has_place(fd: u64) -> bool {
     // SAFETY: a struct of numbers, of which all zeros is a value.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
@@ -200,18 +207,19 @@ fn mapped(nr: i64, a: [u64; 6]) -> i64 {
     result
 }
 
-/// Memory that is given up reads as zeros from then on. Where it was there before, it is written over with these, so that it is seen to be written.
+/// What stays of advice is how fast memory is, or what a core has; but where memory is given up, what was there has to be kept.
 fn advise(a: [u64; 6]) -> i64 {
     let (start, end) = (a[0], pages_end(a[0], a[1]));
-    match a[2] as i32 {
-        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_WILLNEED => {}
+    let leaves_nothing = match a[2] as i32 {
+        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_WILLNEED => true,
+        libc::MADV_DONTDUMP | libc::MADV_DODUMP | libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => true,
         // What is there then is there as if it had been used.
-        libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => {}
-        libc::MADV_DONTDUMP | libc::MADV_DODUMP | libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => return 0,
-        // The kernel may leave what is there for as long as it likes.
-        libc::MADV_FREE => return 0,
-        libc::MADV_DONTNEED if start & 4095 == 0 && track().give_up(start, end) => return 0,
-        _ => track().hinder(Hinders(libc::SYS_madvise as u32)),
+        libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => true,
+        libc::MADV_DONTNEED => track().can_lose(start, end),
+        _ => track().parts(start, end, &mut |_, _, _, span| span.is_none()),
+    };
+    if !leaves_nothing {
+        track().hinder(Hinders(libc::SYS_madvise as u32));
     }
     bare(libc::SYS_madvise, a)
 }
@@ -368,12 +376,12 @@ impl Track {
 
     /// That piece of memory, which was there before, is changed. False: that cannot be undone.
     fn change(&mut self, start: u64, end: u64, span: Span, unmapped: bool) -> bool {
-        if span.anonymous == 0 || self.n_changes == MAX_CHANGES {
+        if !span.comes_back() || self.n_changes == MAX_CHANGES {
             return false;
         }
         // What can be written and is not taken away is looked at in the end.
-        let guard = span.anonymous == 2 && !self.has_changed(start, end);
-        if (unmapped || !span.is_writable()) && !guard && !self.knows_all(start, end, span.is_writable()) {
+        let lost = unmapped || !span.is_writable();
+        if lost && !self.is_guard(start, end, span) && !self.knows_all(start, end, span.is_writable()) {
             return false;
         }
         self.changes[self.n_changes] = Change { piece: Span { start, end, ..span }, unmapped };
@@ -412,16 +420,17 @@ impl Track {
         known && (kept || nothing)
     }
 
-    /// What is there reads as zeros from now on. False: it cannot be made so.
-    fn give_up(&mut self, start: u64, end: u64) -> bool {
+    /// What is there may be given up: it is kept, or was not there before. False: it cannot be put back.
+    fn can_lose(&mut self, start: u64, end: u64) -> bool {
         self.parts(start, end, &mut |track, from, to, span| match span {
-            None => bare(libc::SYS_madvise, [from, to - from, libc::MADV_DONTNEED as u64, 0, 0, 0]) >= 0,
-            // What was protected since may not be written now.
-            Some(span) if span.anonymous == 0 || track.has_changed(from, to) => false,
-            Some(span) if span.anonymous == 2 => true,
-            Some(span) if span.is_writable() => written::zero(from, to),
-            Some(_) => track.knows_all(from, to, false),
+            None => true,
+            Some(span) => track.is_guard(from, to, span) || track.knows_all(from, to, span.is_writable()),
         })
+    }
+
+    /// It cannot be written, and nothing is there.
+    fn is_guard(&self, start: u64, end: u64, span: Span) -> bool {
+        span.is_empty() && !self.has_changed(start, end)
     }
 
     /// Nothing is mapped there any more, or something else is.

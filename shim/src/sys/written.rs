@@ -2,12 +2,17 @@
 
 use vsrun_model::arena::{WRITES_FD, WRITTEN_FD};
 
-use super::bare::{bare, fill};
+use super::bare::bare;
 
+/// UFFD_USER_MODE_ONLY: for that no privilege is needed.
 const USER_MODE_ONLY: u64 = 1;
+/// UFFDIO_API, and its version.
 const API: u64 = 0xc018_aa3f;
-const REGISTER: u64 = 0xc020_aa00;
+const UFFD_API: u64 = 0xaa;
+/// UFFD_FEATURE_WP_UNPOPULATED, UFFD_FEATURE_WP_ASYNC.
 const FEATURES: u64 = 1 << 13 | 1 << 15;
+/// UFFDIO_REGISTER, with UFFDIO_REGISTER_MODE_WP.
+const REGISTER: u64 = 0xc020_aa00;
 const MODE_WP: u64 = 1 << 1;
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
 
@@ -16,6 +21,7 @@ const PROTECT: u64 = 1;
 /// PM_SCAN_CHECK_WPASYNC: an error where there is memory that is not watched.
 const CHECK: u64 = 2;
 
+// Categories (PAGE_IS_..).
 const WRITTEN: u64 = 1 << 1;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
@@ -46,7 +52,7 @@ pub fn open() -> bool {
     if fd < 0 || !renumber(fd, WRITES_FD) {
         return false;
     }
-    let mut api = [0xaau64, FEATURES, 0];
+    let mut api = [UFFD_API, FEATURES, 0];
     if bare(libc::SYS_ioctl, [WRITES_FD as u64, API, api.as_mut_ptr() as u64, 0, 0, 0]) < 0 {
         return false;
     }
@@ -81,12 +87,13 @@ pub fn protect(start: u64, end: u64, room: &mut [Piece]) -> bool {
         category_mask: 0,
         category_anyof_mask: PRESENT | SWAPPED,
         return_mask: PRESENT,
-        ..NOTHING
+        ..WRITES
     };
     all(scan, start, end, room, &mut |_, _| true)
 }
 
-const NOTHING: Scan = Scan {
+/// Asks for what was written.
+const WRITES: Scan = Scan {
     size: size_of::<Scan>() as u64,
     flags: CHECK,
     start: 0,
@@ -108,7 +115,7 @@ pub type Piece = [u64; 3];
 /// Shows each piece of memory that was written since it was protected, ascending; `room` is for what the kernel says. False: it does not know, or
 /// `each` gave false. Pages that have only been read, where nothing was before, are not written.
 pub fn each(start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
-    all(NOTHING, start, end, room, each)
+    all(WRITES, start, end, room, each)
 }
 
 fn all(mut scan: Scan, start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
@@ -136,15 +143,7 @@ fn all(mut scan: Scan, start: u64, end: u64, room: &mut [Piece], each: &mut dyn 
 
 /// Shows each piece of memory that is there, ascending. False: as for [`each`].
 pub fn present(start: u64, end: u64, each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
-    let scan = Scan { category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..NOTHING };
+    let scan = Scan { category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
     let mut room = [[0; 3]; 16];
     all(scan, start, end, &mut room, each)
-}
-
-/// Writes zeros over all that is there. False: the kernel does not know what is.
-pub fn zero(start: u64, end: u64) -> bool {
-    present(start, end, &mut |from, to| {
-        fill(from, to);
-        true
-    })
 }

@@ -9,7 +9,7 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted`, `late` | the holder of the turn | anyone who knows that the world stands still |
 
-use crate::base::aims::{Aims, Wish, MAX_INTEREST, MAX_WISHES};
+use crate::base::aims::Aims;
 use crate::base::back::Back;
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
@@ -573,83 +573,6 @@ impl Arena {
         self.magic = MAGIC;
         self.version = VERSION;
         self.size = core::mem::size_of::<Arena>() as u64;
-    }
-
-    /// Sets up the plan for one execution; traces of the last one are forgotten, the world is left as it is.
-    pub fn prepare(&mut self, plan: Plan, prefix: &[Choice], sleep: &[(Tid, u32)]) -> Result<(), &'static str> {
-        if prefix.len() > MAX_PREFIX || sleep.len() > MAX_SLEEP {
-            return Err("the schedule is too long");
-        }
-        if sleep.iter().any(|&(t, _)| t as usize >= crate::state::world::MAX_THREADS) {
-            return Err("the schedule has a thread that there cannot be");
-        }
-        self.plan = plan;
-        self.plan.prefix_len = prefix.len() as u32;
-        self.prefix[..prefix.len()].copy_from_slice(prefix);
-        self.sleep.clear();
-        for &entry in sleep {
-            self.sleep.push(entry);
-        }
-        self.plan.guide_len = 0;
-        self.guided = 0;
-        self.expected.clear();
-        if plan.policy.aims() {
-            self.aims.begin();
-        }
-        self.world.past_cycles = plan.past_cycles;
-        self.steps.clear();
-        self.seen.clear();
-        self.records.clear();
-        self.records_lost = 0;
-        self.owned.clear();
-        self.owned_lost = 0;
-        self.noted.clear();
-        self.late.clear();
-        self.met.clear();
-        self.unrecorded = 0;
-        self.trail = 0;
-        self.last = Kind::default();
-        self.taken = 0;
-        self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
-        self.control.status = 0;
-        self.control.status_known = 0;
-        self.closing.stopped = 0;
-        self.control.watching.later = 0;
-        self.control.watching.wide = 0;
-        self.control.tossing.called = 0;
-        self.control.tossing.later = 0;
-        Ok(())
-    }
-
-    /// Says how many transitions threads are expected to make, ascending by name, after [`Arena::prepare`]. What does not fit
-    /// is taken for average.
-    pub fn expect(&mut self, transitions: &[(Uid, u32)]) {
-        self.expected.clear();
-        for &entry in transitions.iter().take(MAX_EXPECTED) {
-            self.expected.push(entry);
-        }
-    }
-
-    /// Says which choices are to be made as far as that is possible, behind the prefix, after [`Arena::prepare`]. What does not fit is left out.
-    pub fn guide(&mut self, choices: &[Choice]) {
-        let at = self.plan.prefix_len as usize;
-        let n = guide_that_fits(at, choices.len());
-        self.prefix[at..at + n].copy_from_slice(&choices[..n]);
-        self.plan.guide_len = n as u32;
-    }
-
-    /// Says what the policy aims at, after [`Arena::prepare`]: the names of the objects of interest, ascending, and wishes. What does not fit is
-    /// left out.
-    pub fn aim(&mut self, interest: &[u64], wishes: &[Wish]) {
-        if !self.plan.policy.aims() {
-            return;
-        }
-        for &name in interest.iter().take(MAX_INTEREST) {
-            self.aims.interest.push(name);
-        }
-        for &wish in wishes.iter().take(MAX_WISHES) {
-            self.aims.wishes.push(wish);
-        }
     }
 
     /// The trace.

@@ -36,11 +36,11 @@ numbers! {
     PROCESSES = 514,
     /// There is more memory, or in more pieces, than is put back.
     ROOM = 515,
-    /// Pages were written of which nothing is kept yet: those in [`Back::pages`] from then on.
+    /// Pages were written of which nothing is kept yet: those in [`Back::missed`].
     PAGES = 516,
-    /// What processes share, or files, were used before the first choice.
+    /// What processes share, or a file that was written, was used.
     SHARED = 517,
-    /// Memory that was there at the first choice was unmapped, moved or protected.
+    /// Memory that was there at the first choice was unmapped or protected in a way that cannot be undone.
     MAPPINGS = 518,
 }
 
@@ -54,11 +54,26 @@ pub struct Span {
     pub end: u64,
     /// What may be done there (PROT_..).
     pub prot: u32,
-    /// 1: no file is behind it; 2: and nothing is there (the process finds that out where it cannot be written).
-    pub anonymous: u32,
+    /// [`Span::PLAIN`], [`Span::EMPTY`], or 0: a file is behind it, or it grows (stack, heap).
+    pub kind: u32,
 }
 
 impl Span {
+    /// Mapped again it is what it was, but for what stands there.
+    pub const PLAIN: u32 = 1;
+    /// The same, it cannot be written, and nothing stands there. The process finds that out.
+    pub const EMPTY: u32 = 2;
+
+    /// See [`Span::PLAIN`].
+    pub fn comes_back(&self) -> bool {
+        self.kind == Span::PLAIN || self.is_empty()
+    }
+
+    /// See [`Span::EMPTY`].
+    pub fn is_empty(&self) -> bool {
+        self.kind == Span::EMPTY
+    }
+
     /// It can be written.
     pub fn is_writable(&self) -> bool {
         self.prot & WRITE != 0
