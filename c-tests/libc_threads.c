@@ -41,7 +41,9 @@ int main(int argc, char **argv)
     if (how == 'a') {
         int ends[2];
         pipe(ends);
-        struct aiocb request = { .aio_fildes = ends[1], .aio_buf = "x", .aio_nbytes = 1 };
+        /* The thread that carries it out reads it to its end, also when main has returned. */
+        static struct aiocb request;
+        request = (struct aiocb){ .aio_fildes = ends[1], .aio_buf = "x", .aio_nbytes = 1 };
         aio_write(&request);
         int error = aio_error(&request);
         assert(error == 0 || error == EINPROGRESS);

@@ -3,14 +3,20 @@
 //! find in a day.
 //!
 //! Which lots: in turn a random walk, partial order sampling, a selectively uniform walk, samples guided by what was read from whom, priorities. Between
-//! them what executions of the search allow that they did not show: circles of locks at once, operations in the other order as every third one. What they
-//! find is a bug like any other. They are no part of the search: its counts, its outcomes and whether it is complete do not depend on them.
+//! them what executions of the search allow that they did not show: circles of locks at once, operations in the other order as every third one. In a longer
+//! search what few preemptions can bring about comes beside these (see [`super::few`]). What they find is a bug like any other. They are no part of the search: its counts,
+//! its outcomes and whether it is complete do not depend on them.
 //!
 //! NOTE [Measure]. How much is drawn goes by the work that was done, not by the clock, so that a run can be repeated. Small searches come to their end
 //! without any (but for predictions, where executions are not). Otherwise what was drawn has cost no more than the search has so far, and there is an end to it. Where the first execution is long there is
 //! work to begin with: no bug of it is known, and one execution of the search costs as much as hundreds of short ones.
+//!
+//! NOTE [Out of reach]. A search that has not done a tenth of its tree by then, as far as can be estimated, or whose estimate grows and grows, may well never
+//! come to its end. Then most of the work goes to what is drawn, for as long as that is so.
 
+use super::few::Few;
 use crate::config::Config;
+use crate::finding::Covered;
 use crate::schedule::Schedule;
 use crate::search::{Pct, Predict, Random, Rff, Search, Surw};
 use crate::trace::Trace;
@@ -23,6 +29,16 @@ const BEFORE: u64 = 128 * EXECUTION;
 const AT_FIRST: u64 = 1_000_000;
 /// So much may be drawn in all, and in so many executions.
 const IN_ALL: (u64, u64) = (20_000_000, 4000);
+/// A search that has done less of its tree when those are over is out of reach: then so many times as much as the search does is drawn. If the estimate is right
+/// that costs at most 0.3 of the search.
+const OUT_OF_REACH: f64 = 0.1;
+const BESIDE: u64 = 3;
+/// So is one of which less than half is done and whose tree has turned out so much larger since it had half as many executions, or less: the estimate is
+/// worth little yet.
+const GROWS: f64 = 1.2;
+/// So much the search has done before few preemptions are looked at; these get one for so many of its own.
+const BEFORE_FEW: u64 = 1000 * EXECUTION;
+const FEW: u64 = 2;
 /// The first execution is long if it has more transitions than this; what is drawn is cut there.
 pub(super) const LONG: u64 = 2_000;
 /// After so many executions that were cut in a row, the next ones may be four times as long.
@@ -42,6 +58,7 @@ pub(super) struct First {
     lots: [Box<dyn Search>; 5],
     /// What executions allow that they did not show.
     predict: Predict,
+    few: Few,
     /// Executions that the search has had, and the transitions of the longest.
     searched: u64,
     longest: u64,
@@ -49,8 +66,14 @@ pub(super) struct First {
     turn: usize,
     /// Work of the search, and of what was drawn.
     spent: (u64, u64),
-    /// Executions handed out.
+    /// Work on few preemptions.
+    spent_on_few: u64,
+    /// Executions handed out, but for those.
     drawn: u64,
+    /// Executions with few preemptions handed out.
+    few_run: u64,
+    /// Executions of the search and how many there were to be in all, lately and when there were about half as many.
+    estimates: [(u64, f64); 2],
     /// Transitions after which what is drawn is cut.
     most: u64,
     /// Executions that were cut there, in a row.
@@ -59,6 +82,9 @@ pub(super) struct First {
 
 /// The order in which they come.
 const TURNS: [usize; 6] = [0, 3, 1, 2, 3, 4];
+/// The same where the search is out of reach: what needs five preemptions at certain places, such as the stack of `scripts/first/safe_stack.c`, partial order sampling
+/// finds four times as soon as a random walk.
+const TURNS_ON: [usize; 8] = [1, 3, 1, 0, 1, 3, 1, 4];
 
 /// A schedule that was drawn: by whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +93,8 @@ pub(super) enum Lot {
     Drawn(usize),
     /// It is a prediction.
     Predicted,
+    /// It has few preemptions, and is of this generation of them.
+    Few(u64),
 }
 
 impl First {
@@ -85,21 +113,68 @@ impl First {
                 Box::new(Pct::new(seed, DEPTH, Pct::FAIR)),
             ],
             predict: Predict::new(seed),
+            few: Few::new(),
             searched: 0,
             longest: 0,
             turn: 0,
             spent: (0, 0),
+            spent_on_few: 0,
             drawn: 0,
+            few_run: 0,
+            estimates: [(0, 0.0); 2],
             most: LONG,
             cut: 0,
         }
     }
 
+    /// One beside the search, if it is time for one: the schedule, and whose it is.
+    /// `done`: the part of the search that is done, as far as that is known.
+    pub fn next(&mut self, done: impl FnOnce() -> Option<f64>) -> Option<(Lot, Schedule)> {
+        let far = self.is_out_of_reach(done());
+        let drawn = if self.is_due(far) { self.draw() } else { None };
+        drawn.or_else(|| self.with_few_preemptions(far))
+    }
+
+    /// The search may well not come to its end.
+    fn is_out_of_reach(&mut self, done: Option<f64>) -> bool {
+        let Some(done) = done else { return true };
+        let all = self.searched as f64 / done;
+        let [late, before] = &mut self.estimates;
+        if self.searched >= 2 * late.0.max(1) {
+            (*before, *late) = (*late, (self.searched, all));
+        }
+        done < OUT_OF_REACH || done < 0.5 && all > before.1 * GROWS
+    }
+
+    fn with_few_preemptions(&mut self, far: bool) -> Option<(Lot, Schedule)> {
+        let search = self.spent.0;
+        if !far || search < BEFORE_FEW || self.spent_on_few > search / FEW {
+            return None;
+        }
+        let (generation, schedule) = self.few.next()?;
+        self.spent_on_few += EXECUTION;
+        self.few_run += 1;
+        Some((Lot::Few(generation), schedule))
+    }
+
+    /// More is known of objects: what was tried so far is not all that there is to choose.
+    pub fn start_over(&mut self) {
+        self.few.start_over();
+    }
+
     /// One is to be drawn now.
-    pub fn is_due(&self) -> bool {
+    fn is_due(&self, far: bool) -> bool {
         let (search, drawn) = self.spent;
         let begun = search >= BEFORE || self.longest >= LARGE && self.predict.predicts();
-        begun && drawn < search && drawn < IN_ALL.0 && self.drawn < IN_ALL.1
+        match self.goes_on() {
+            false => begun && drawn < search,
+            true => far && drawn / BESIDE < search,
+        }
+    }
+
+    /// What is drawn in any case has been.
+    fn goes_on(&self) -> bool {
+        self.spent.1 >= IN_ALL.0 || self.drawn >= IN_ALL.1
     }
 
     /// The first execution is long.
@@ -122,13 +197,15 @@ impl First {
         self.predict.learn(trace);
     }
 
-    /// The next schedule, and whose it is.
-    pub fn draw(&mut self) -> Option<(Lot, Schedule)> {
-        let turned = self.predict.predicts() && (self.drawn.is_multiple_of(TURNED) || self.spent.0 < BEFORE);
+    /// The next schedule that is drawn, and whose it is.
+    fn draw(&mut self) -> Option<(Lot, Schedule)> {
+        let turned =
+            self.predict.predicts() && !self.goes_on() && (self.drawn.is_multiple_of(TURNED) || self.spent.0 < BEFORE);
         let (lot, schedule) = if self.predict.deadlocks() > 0 || turned {
             (Lot::Predicted, self.predict.next()?)
         } else {
-            let lot = TURNS[self.turn % TURNS.len()];
+            let turns: &[usize] = if self.goes_on() { &TURNS_ON } else { &TURNS };
+            let lot = turns[self.turn % turns.len()];
             self.turn += 1;
             (Lot::Drawn(lot), self.lots[lot].next()?)
         };
@@ -143,6 +220,10 @@ impl First {
         match lot {
             Lot::Drawn(n) => self.lots[n].done(ticket, trace),
             Lot::Predicted => self.predict.done(ticket, trace),
+            Lot::Few(generation) => {
+                self.spent_on_few += trace.steps.len() as u64 + trace.unrecorded;
+                return self.few.done(generation, ticket, trace);
+            }
         }
         self.spent.1 += trace.steps.len() as u64 + trace.unrecorded;
         self.cut = if cut { self.cut + 1 } else { 0 };
@@ -151,9 +232,14 @@ impl First {
         }
     }
 
-    /// Executions that were drawn.
+    /// Executions that were run beside the search.
     pub fn drawn(&self) -> u64 {
-        self.drawn
+        self.drawn + self.few_run
+    }
+
+    /// What few preemptions can bring about, as far as all of it was run.
+    pub fn covered(&self) -> Option<Covered> {
+        self.few.covered()
     }
 }
 
@@ -171,16 +257,15 @@ mod tests {
         let mut first = First::of(0);
         for _ in 0..100 {
             first.searched(&ran(End::FINISHED, 40));
-            assert!(!first.is_due());
+            assert!(!first.is_due(true));
         }
     }
 
-    #[test]
-    fn what_is_drawn_costs_no_more_than_the_search_and_ends() {
-        let mut first = First::of(0);
+    /// Executions of the search, and what was drawn, after so many in all; `far`: the search is out of reach.
+    fn both(first: &mut First, all: usize, far: bool) -> (u64, u64) {
         let (mut searched, mut drawn) = (0u64, 0u64);
-        for _ in 0..100_000 {
-            if first.is_due() {
+        for _ in 0..all {
+            if first.is_due(far) {
                 let (lot, schedule) = first.draw().unwrap();
                 first.done(lot, schedule.ticket, &ran(End::FINISHED, 30), false);
                 drawn += 1;
@@ -188,9 +273,64 @@ mod tests {
                 first.searched(&ran(End::FINISHED, 30));
                 searched += 1;
             }
-            assert!(drawn <= searched);
+            assert!(drawn <= searched || drawn > IN_ALL.1);
         }
+        (searched, drawn)
+    }
+
+    #[test]
+    fn what_is_drawn_costs_no_more_than_the_search_and_ends() {
+        let mut first = First::of(0);
+        let (_, drawn) = both(&mut first, 100_000, false);
         assert_eq!((drawn, first.drawn()), (IN_ALL.1, IN_ALL.1));
+    }
+
+    #[test]
+    fn where_the_search_is_out_of_reach_most_of_the_work_goes_on_to_be_drawn() {
+        let mut first = First::of(0);
+        let (searched, drawn) = both(&mut first, 100_000, true);
+        assert!((74_000..76_000).contains(&drawn), "{searched}, {drawn}");
+        // It has turned out to be in reach after all.
+        assert_eq!(both(&mut first, 1000, false), (1000, 0));
+    }
+
+    #[test]
+    fn a_search_is_out_of_reach_that_has_done_little_or_whose_estimate_grows() {
+        let far = |estimates: &[(u64, f64)]| {
+            let mut first = First::of(0);
+            let told = estimates.iter().map(|&(searched, all)| {
+                first.searched = searched;
+                first.is_out_of_reach(Some(searched as f64 / all))
+            });
+            told.last().unwrap()
+        };
+        let steady = |all: f64| (1..100).map(|n| (n * 100, all)).collect::<Vec<_>>();
+        assert!(far(&steady(200_000.0)));
+        assert!(!far(&steady(20_000.0)));
+        // Ten times as many as there were so far, time and again.
+        let growing: Vec<(u64, f64)> = (1..100).map(|n| (n * 100, n as f64 * 900.0)).collect();
+        assert!(far(&growing));
+        // It cannot be far from the end.
+        let nearly: Vec<(u64, f64)> = (1..100).map(|n| (n * 100, n as f64 * 160.0)).collect();
+        assert!(!far(&nearly));
+    }
+
+    #[test]
+    fn few_preemptions_have_a_part_of_the_work_of_a_search_that_is_not_small() {
+        let mut first = First::of(0);
+        let mut few = 0;
+        for _ in 0..4000 {
+            if let Some((lot, schedule)) = first.with_few_preemptions(true) {
+                first.done(lot, schedule.ticket, &ran(End::FINISHED, 30), false);
+                few += 1;
+            }
+            first.searched(&ran(End::FINISHED, 30));
+        }
+        // What is not recorded shows nothing else to be tried, and nothing can be said of it.
+        assert_eq!((few, first.drawn(), first.covered()), (1, 1, None));
+        first.start_over();
+        assert!(first.with_few_preemptions(false).is_none());
+        assert!(first.with_few_preemptions(true).is_some(), "it begins anew");
     }
 
     #[test]
@@ -198,7 +338,7 @@ mod tests {
         let mut first = First::of(0);
         first.is_long();
         let mut lengths = Vec::new();
-        while first.is_due() {
+        while first.is_due(false) {
             let (lot, schedule) = first.draw().unwrap();
             let most = schedule.most.unwrap();
             first.done(lot, schedule.ticket, &ran(End::DEPTH, most), true);

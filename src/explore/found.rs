@@ -184,7 +184,7 @@ impl Found {
         }
     }
 
-    /// It has been shown, but not been run again.
+    /// It has been shown, but not been run again. The summary says so, which is saved: a search that goes on knows it too.
     pub fn is_seen_once(&self) -> bool {
         self.summary.ends_with(SEEN_ONCE)
     }

@@ -7,6 +7,7 @@ mod differs;
 mod executions;
 mod explain;
 mod failure;
+mod few;
 mod first;
 mod found;
 #[doc(hidden)]

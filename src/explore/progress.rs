@@ -105,7 +105,7 @@ impl Samples {
         self.seen.push(all);
     }
 
-    /// "about 5200 executions in all (estimates were from 3100 to 6000)"; `None`: there were too few to say.
+    /// "about 5200 executions in all (estimates from 3100 to 6000)"; `None`: there were too few to say.
     fn words(&self, all: f64) -> Option<String> {
         let (least, most) = self.seen.iter().fold((all, all), |(a, b), &n| (a.min(n), b.max(n)));
         let known = !self.seen.is_empty() && all.is_finite() && most.is_finite();

@@ -175,6 +175,7 @@ impl State {
         self.search.watch(watch(setting.until));
         self.unfinished = None;
         self.put_off = None;
+        self.first.iter_mut().for_each(First::start_over);
         self.outcomes = Outcomes::default();
         self.sharing.start_over(self.counts.executions);
         self.counts.start_over();
@@ -184,7 +185,8 @@ impl State {
 
     /// The next execution.
     pub fn hand_out(&mut self, search: SearchKind) -> Option<Task> {
-        let drawn = self.first.as_mut().filter(|first| first.is_due()).and_then(First::draw);
+        let search_of = &self.search;
+        let drawn = self.first.as_mut().and_then(|first| first.next(|| search_of.progress()));
         let (of, mut schedule) = match drawn {
             Some((lot, schedule)) => (Part::Lot(lot), schedule),
             None => self.next_of_search()?,

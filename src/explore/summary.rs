@@ -75,6 +75,12 @@ pub(super) fn summary(
             "{threads} threads ran, but nothing could be interleaved: they use nothing together that is visible{watched}, so there is one execution only"
         ));
     }
+    // Only where nothing but an end before its time keeps the search from being complete: all else may concern these executions as well.
+    let early = |reason: &Reason| {
+        matches!(reason, Reason::Interrupted | Reason::Time | Reason::FirstBug | Reason::Depth | Reason::Idle)
+    };
+    let short = undoing(&reasons).next().is_some() && undoing(&reasons).all(|reason| early(&reason));
+    let covered = state.first.as_ref().filter(|_| short).and_then(First::covered);
     let outcomes = outcomes.table();
     if outcomes.different > 1 {
         let n = outcomes.different;
@@ -92,6 +98,7 @@ pub(super) fn summary(
         executions,
         earlier: state.sharing.earlier(),
         drawn: state.first.as_ref().map_or(0, First::drawn),
+        covered,
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),

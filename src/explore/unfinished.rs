@@ -163,7 +163,8 @@ fn without_progress(idle: &Idle, seen: Option<&Finding>) -> String {
         (Advance::ACCEPTED, _) => "accepted a connection".into(),
         (Advance::BEGUN, _) => "made a thread or process".into(),
         (Advance::ENDED, _) => "ended".into(),
-        _ => "called VS_progress".to_string(),
+        (Advance::DECLARED, _) => "called VS_progress".into(),
+        _ => "got on".to_string(),
     };
     format!("no progress for {transitions} transitions; the last: {who} {did}, after step {at}")
 }

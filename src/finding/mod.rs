@@ -28,7 +28,7 @@ pub use seen::{
 };
 pub use shortened::{Length, Shortened};
 pub use status::ProgramStatus;
-pub use summary::{Bug, Summary};
+pub use summary::{Bug, Covered, Summary};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};

@@ -61,6 +61,15 @@ impl Bug {
     }
 }
 
+/// All that so many preemptions can bring about was run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Covered {
+    /// Preemptions, at most: switches away from a thread that could have gone on.
+    pub preemptions: u32,
+    /// Executions of those with few preemptions, all that were run.
+    pub executions: u64,
+}
+
 /// The whole exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -80,8 +89,10 @@ pub struct Summary {
     pub executions: u64,
     /// Executions before the search started over, which are not among them.
     pub earlier: u64,
-    /// Executions that were drawn by lot beside the search, which are not among them.
+    /// Executions that were run beside the search, drawn by lot or with few preemptions, which are not among them.
     pub drawn: u64,
+    /// What few preemptions can bring about, as far as all of it was run beside a search that is not complete.
+    pub covered: Option<Covered>,
     /// Transitions, re-executed prefixes not counted again.
     pub transitions: u64,
     /// Executions cut off because everything enabled was asleep.

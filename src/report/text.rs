@@ -12,7 +12,7 @@ use super::terminal::{circle, replay_lines, shell_path, shell_word, Paint};
 use super::{legend, outcomes, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
+    Bug, BugKind, Covered, CycleLink, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
     RaceView, SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
@@ -450,6 +450,13 @@ fn explored(summary: &Summary) -> String {
 /// How many executions did not reach their end, and where that leaves the reader.
 fn cut(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(Covered { preemptions, executions }) = summary.covered {
+        let (most, took) = (count(preemptions.into(), "preemption"), count(executions, "execution"));
+        lines.push(match preemptions {
+            0 => format!("all that happens without a preemption was run ({took})"),
+            _ => format!("all that {most} or fewer can bring about was run ({took})"),
+        });
+    }
     let n = summary.cut;
     if n > 0 {
         let all = count(summary.executions, "execution");
@@ -482,7 +489,7 @@ fn counts(summary: &Summary) -> String {
     };
     let drawn = match summary.drawn {
         0 => String::new(),
-        n => format!(" (and {n} drawn by lot, to find bugs soon)"),
+        n => format!(" (and {n} beside it, to find bugs soon)"),
     };
     format!(
         "{executions}{cut}{earlier}{drawn}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",

@@ -26,6 +26,8 @@ use crate::schedule::Schedule;
 
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
+/// So many executions of a worker are forked before one goes back, if nothing else is asked for: that pays in searches that are longer.
+const FIRST: u32 = 40;
 /// What one loses that does not come back, and what one wins that does: it costs what four save. An execution that is not asked wins 1.
 const LOSS: u32 = 64;
 const GAIN: u32 = LOSS / 4;
@@ -58,14 +60,14 @@ pub(super) enum Awaited {
 
 impl Worker {
     /// The schedule is run by a process that goes back, if there can be one.
-    pub(super) fn may_go_back(&self, schedule: &Schedule) -> bool {
+    pub(super) fn may_go_back(&self) -> bool {
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
-            Checkpoint::Rollback => !back.off && back.lost < IN_VAIN,
-            // Not before all programs of the tests were run so.
-            Checkpoint::Auto | Checkpoint::Fork | Checkpoint::Replay => false,
+            Checkpoint::Rollback => true,
+            Checkpoint::Auto => self.runs > FIRST,
+            Checkpoint::Fork | Checkpoint::Replay => false,
         };
-        wanted && !schedule.policy.aims() && !self.spec.guards && !self.spec.options.store_buffers
+        wanted && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
     }
 
     /// Begins an execution that goes back.

@@ -65,7 +65,7 @@ impl Worker {
         let since = Instant::now();
         let sampled = self.runs < GUARDED_FIRST || self.runs.is_multiple_of(GUARDED_EVERY);
         self.runs = self.runs.wrapping_add(1);
-        let back = !sampled && !self.points.is_on() && self.may_go_back(schedule);
+        let back = !sampled && !self.points.is_on() && self.may_go_back();
         let ended = match self.points.is_on() {
             true => self.run_pointed(schedule),
             false => {

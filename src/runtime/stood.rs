@@ -47,6 +47,7 @@ impl Key {
             record: false,
             record_back: 0,
             blind: false,
+            past_cycles: false,
             wake_by_effects: false,
             expected_effects: Effects::default(),
             late_wake: false,

@@ -76,6 +76,10 @@ pub struct BoundedReduction {
     next: u64,
     /// Something was left out because it costs too much, or an execution was cut.
     partial: bool,
+    /// An execution was cut, or not looked at to its end. Not saved: what was saved as partial counts as that.
+    cut: bool,
+    /// Choices that are kept, of all paths.
+    choices: usize,
     /// Waits could give up at a moment of their own: what that costs depends on what others did before, and schedules that come to the same
     /// may cost more or less.
     timed: bool,
@@ -95,10 +99,27 @@ impl BoundedReduction {
             running: BTreeMap::new(),
             next: 1,
             partial: false,
+            cut: false,
+            choices: 0,
             timed: false,
             transitions: 0,
             watch: Watch::default(),
         }
+    }
+
+    /// What so many preemptions can bring about has been run. `None`: not even what none can, or that cannot be said.
+    pub fn covered(&self) -> Option<u32> {
+        if self.cut || self.timed {
+            return None;
+        }
+        // What else an execution shows costs no less than the execution.
+        let open = self.running.values().map(|(rank, _)| rank).chain(self.waiting.keys().next());
+        open.map(|rank| rank.cost).min().unwrap_or(self.limit + 1).checked_sub(1)
+    }
+
+    /// Choices that are kept.
+    pub fn kept(&self) -> usize {
+        self.choices
     }
 
     fn number(&mut self) -> u64 {
@@ -166,6 +187,7 @@ impl BoundedReduction {
                 return;
             }
             at = path.parent;
+            self.choices -= path.choices.len();
             self.paths.remove(&number);
         }
     }
@@ -182,7 +204,7 @@ impl BoundedReduction {
             }
         }
         let Some(points) = races::points(trace, fresh, &self.watch) else {
-            self.partial = true;
+            (self.partial, self.cut) = (true, true);
             return;
         };
         for Point { at, thread, wide } in points {
@@ -199,7 +221,10 @@ impl BoundedReduction {
         let (paths, waiting, next, partial, timed, transitions) = codec::decode(bytes)?;
         let running = BTreeMap::new();
         let watch = Watch::default();
-        let search = BoundedReduction { limit, paths, waiting, running, next, partial, timed, transitions, watch };
+        let paths: BTreeMap<u64, Path> = paths;
+        let (cut, choices) = (partial, paths.values().map(|path| path.choices.len()).sum());
+        let search =
+            BoundedReduction { limit, paths, waiting, running, next, partial, cut, choices, timed, transitions, watch };
         codec::counted([next, transitions])?;
         search.is_whole().then_some(search).ok_or(DecodeError::Wrong("path"))
     }
@@ -261,11 +286,12 @@ impl Search for BoundedReduction {
     fn done(&mut self, ticket: u64, trace: &Trace) {
         let Some((rank, start)) = self.running.remove(&ticket) else { return };
         self.transitions += (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(u64::from(start.at));
-        self.partial |= is_partial(trace);
+        let partial = is_partial(trace);
+        (self.partial, self.cut) = (self.partial || partial, self.cut || partial);
         self.timed |= trace.was_timed();
         let recorded = trace.seen.iter().all(|seen| !seen.is_empty());
         if trace.steps.len() < start.at as usize || !recorded {
-            self.partial = true;
+            (self.partial, self.cut) = (true, true);
             return self.release(start.from);
         }
         let number = self.number();
@@ -277,6 +303,7 @@ impl Search for BoundedReduction {
             tried: BTreeMap::new(),
             live: 1,
         };
+        self.choices += path.choices.len();
         self.paths.insert(number, path);
         self.look_at(number, &rank, &start, trace);
         self.release(Some(number));

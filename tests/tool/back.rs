@@ -98,6 +98,9 @@ fn what_is_explored_does_not_depend_on_how_executions_begin() {
         ("--search dpor ./philosophers_threads 3", 1),
         ("--search random --max-executions 100 ./philosophers_threads 3", 60),
         ("--search pct --max-executions 100 ./philosophers_threads 3", 60),
+        ("--search surw --max-executions 100 ./lockcount 4", 60),
+        ("--search rff --max-executions 100 ./lockcount 4", 60),
+        ("--search pos --max-executions 100 ./lockcount 4", 60),
         ("--search optimal ./cond_lost buggy", 0),
         ("--search optimal ./lock_free ticket", 0),
     ] {

@@ -4,11 +4,9 @@
 use vsrun_model::cpu::{answer, decode};
 
 use super::{arena, tsc};
+use crate::sys::cpuid::{self, ARCH_GET_CPUID, ARCH_SET_CPUID};
 use crate::sys::errno::ENODEV;
-use crate::sys::{context as reg, cpuid, load, store};
-
-const ARCH_GET_CPUID: i32 = 0x1011;
-const ARCH_SET_CPUID: i32 = 0x1012;
+use crate::sys::{context as reg, load, store};
 
 /// Lets the instruction fault from now on, where that is asked for and can be.
 pub fn arm() {

@@ -4,8 +4,10 @@ use core::arch::x86_64::__cpuid_count;
 
 use super::raw;
 
-const ARCH_GET_CPUID: u64 = 0x1011;
-const ARCH_SET_CPUID: u64 = 0x1012;
+/// Options of arch_prctl.
+pub const ARCH_GET_CPUID: i32 = 0x1011;
+#[allow(missing_docs)]
+pub const ARCH_SET_CPUID: i32 = 0x1012;
 
 /// Lets the instruction fault from now on, in this process and those that it forks. False: processor or kernel cannot.
 pub fn arm() -> bool {
