@@ -100,6 +100,10 @@ pub struct Trace {
     pub uses: Vec<TimesUsed>,
     /// With [`Policy::RFF`]: what came after what.
     pub pairs: Vec<Pair>,
+    /// How many threads there were.
+    pub made: u32,
+    /// A thread had to give way since it had run on for so long, whatever the policy says.
+    pub gave_way: bool,
     /// Transitions that were taken but not recorded, because there were too many.
     pub unrecorded: u64,
     /// After how many transitions threads had come to wait for each other in a circle; the first, then others.
@@ -146,6 +150,8 @@ impl Trace {
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             uses: if arena.plan.policy == Policy::SURW { arena.aims.uses.as_slice().to_vec() } else { Vec::new() },
             pairs: if arena.plan.policy == Policy::RFF { arena.aims.pairs.as_slice().to_vec() } else { Vec::new() },
+            made: world.threads.len,
+            gave_way: world.long_runs > 0,
             unrecorded: arena.unrecorded,
             circles: circles(world),
             any_moment: world.timeouts_any,

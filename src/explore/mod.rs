@@ -3,6 +3,7 @@
 pub mod alone;
 mod annotations;
 mod bounds;
+mod covered;
 mod differs;
 mod executions;
 mod explain;
@@ -14,6 +15,7 @@ mod found;
 pub mod fuzz;
 mod hunt;
 mod judge;
+mod lots;
 mod names;
 mod outcomes;
 mod pieces;
@@ -38,9 +40,11 @@ mod summary;
 mod unfinished;
 mod workers;
 
+pub use covered::Covered;
 pub use explain::explain;
 pub use failure::Failure;
 pub use hunt::hunt;
+pub use lots::{draw, program_of, Drawn};
 pub use names::{names_used, Used};
 pub use pieces::{
     divide, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress, Split,
@@ -48,7 +52,7 @@ pub use pieces::{
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;
-pub use setting::start_watched;
+pub use setting::{start_watched, Lot};
 pub use single::{timeline, trace, Single};
 pub use source::Source;
 pub use stand::Stand;

@@ -75,6 +75,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         tells_names: false,
         checkpoint: Checkpoint::Fork,
         hasty: false,
+        orders: false,
     }
 }
 

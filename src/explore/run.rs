@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::covered::Covering;
 use super::executions::Counts;
 use super::failure::Failure;
 use super::first::First;
@@ -23,7 +24,7 @@ use crate::finding::{Bug, BugKind, Summary};
 use crate::incomplete::Reason;
 use crate::runtime::streams::Input;
 use crate::runtime::{cpus, tracee, Inspector, Worker};
-use crate::search::Search;
+use crate::search::{Chance, Search};
 
 /// The CPUs of the workers. A search that runs one execution at a time has one worker.
 fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Option<usize>> {
@@ -67,6 +68,7 @@ fn resume(
 /// An exploration ready to begin.
 pub(super) fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     let config = setting.config;
+    setting.take_lot()?;
     let mut search = setting.search()?;
     let mut sharing = Sharing::new(config)?;
     let (header, counts) = match resume(setting, (&mut *search, &mut sharing))? {
@@ -77,6 +79,7 @@ pub(super) fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     let before = (search.progress().unwrap_or(0.0), counts.executions);
     let mut state = State::new((search, sharing), counts, Progress::new(config, before));
     state.first = First::new(config);
+    state.covering = setting.spec.orders.then(Covering::default);
     if let Some(header) = header {
         state.seconds_earlier = header.seconds;
         state.found = header.found().map(|found| (found.identity, found)).collect();
@@ -106,11 +109,24 @@ pub(super) fn begin(config: &Config, of: Of) -> Result<(Setting<'_>, Input), Fai
 
 /// Explores; prints nothing but progress.
 pub fn explore(config: &Config) -> Result<Summary, Failure> {
-    Ok(explore_part(config, Of::Whole)?.0)
+    Ok(explore_part(config, Of::Whole)?.summary)
 }
 
-/// The same of a part, with what is known of objects then.
-pub(super) fn explore_part(config: &Config, of: Of) -> Result<(Summary, Sharing), Failure> {
+/// What came of a part.
+pub(super) struct Explored {
+    pub summary: Summary,
+    /// What is known of objects then.
+    pub sharing: Sharing,
+    /// What its executions have covered, where that is asked for.
+    pub covering: Option<Covering>,
+    /// What its executions could have found by lot.
+    pub chances: Vec<Chance>,
+    /// What a search of samples has kept, for a task of a swarm.
+    pub kept: Option<Vec<u8>>,
+}
+
+/// The same of a part.
+pub(super) fn explore_part(config: &Config, of: Of) -> Result<Explored, Failure> {
     let once = config.search == SearchKind::Once;
     let (mut setting, input) = begin(config, of)?;
     let mut shown = output_file(config.output.as_deref())?;
@@ -141,9 +157,13 @@ pub(super) fn explore_part(config: &Config, of: Of) -> Result<(Summary, Sharing)
         worker.output.copy_to(&mut shown)?;
     }
     let (outcomes, sharing) = (std::mem::take(&mut state.outcomes), state.sharing.clone());
+    let covering = state.covering.take();
+    let chances = state.search.chances();
+    let keeps = matches!(setting.of, Of::Lot(_)) && config.search == SearchKind::Rff;
+    let kept = if keeps { state.search.save() } else { None };
     let mut summary = Summary { unfinished, ..summary(config, &worker, state, &outcomes, bugs) };
     save_outcomes(&setting, (&mut worker, &mut inspector), &outcomes, &mut summary);
-    Ok((summary, sharing))
+    Ok(Explored { summary, sharing, covering, chances, kept })
 }
 
 /// At the end all bugs together may be shortened for so many times what one may.

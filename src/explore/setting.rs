@@ -23,7 +23,7 @@ use crate::runtime::streams::Input;
 use crate::runtime::{cpu, room, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Awaited, Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
-use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Rff, Search, Split, Transactions, Watch};
 use crate::trace::Trace;
 
 /// Transitions without progress after which an execution is cut when no bound is given and the search looks at every state.
@@ -56,6 +56,19 @@ pub(super) enum Of {
     Again(Vec<u8>, usize),
     /// A piece.
     Piece(Piece),
+    /// Executions drawn by lot, a task of a swarm.
+    Lot(Box<Lot>),
+}
+
+/// What a task of a swarm is, beside its options.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lot {
+    /// The program as it was when the swarm began.
+    pub program: Program,
+    /// What tells it from a changed one.
+    pub fingerprint: serde_json::Value,
+    /// What a search of the same kind has kept, to go on from there.
+    pub kept: Option<Vec<u8>>,
 }
 
 /// What a piece of a search is, beside what it shares with a search that is saved.
@@ -76,8 +89,33 @@ impl Setting<'_> {
                 let split = Split::piece(piece, *into);
                 Ok(Box::new(split.map_err(|why| Failure::environment(format!("the piece cannot be split: {why}")))?))
             }
-            Of::Whole | Of::Piece(_) => search_of(self.config),
+            Of::Lot(lot) if self.config.search == SearchKind::Rff && lot.kept.is_some() => {
+                let rff = Rff::after(self.config.seed, lot.kept.as_deref().unwrap_or_default());
+                Ok(Box::new(rff.map_err(|why| Failure::environment(format!("what the task goes on from is damaged: {why}")))?))
+            }
+            Of::Whole | Of::Piece(_) | Of::Lot(_) => search_of(self.config),
         }
+    }
+
+    /// Takes the program as it was when the swarm began.
+    ///
+    /// # Errors
+    /// It has changed since.
+    pub fn take_lot(&mut self) -> Result<(), Failure> {
+        let Of::Lot(lot) = &self.of else { return Ok(()) };
+        let program = &mut self.spec.program;
+        if (&program.exe, &program.argv, &program.cwd) != (&lot.program.exe, &lot.program.argv, &lot.program.cwd) {
+            return Err(Failure::environment("the swarm is of another program, or of one in another directory"));
+        }
+        if self.identity != lot.fingerprint {
+            return Err(Failure::environment(
+                "the program has changed since the swarm began: begin another one, in another directory",
+            ));
+        }
+        // Addresses depend on the environment, and names on addresses.
+        program.env.clone_from(&lot.program.env);
+        self.spec.orders = true;
+        Ok(())
     }
 
     /// The piece that is explored, if one is.
@@ -187,6 +225,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         checkpoint: config.checkpoint,
         hasty: false,
         points: config.watch.clone(),
+        orders: false,
     };
     Ok((spec, launch.program))
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 
+use super::covered::Covering;
 use super::executions::{Counts, Part, Task};
 use super::failure::Failure;
 use super::first::{self, First};
@@ -95,6 +96,8 @@ pub(super) struct State {
     unseen: bool,
     /// In the beginning of an execution nothing more turned out to be an object.
     pub looked_for_objects: bool,
+    /// What executions have covered, where that is asked for.
+    pub covering: Option<Covering>,
 }
 
 /// How executions came to where they began.
@@ -145,6 +148,7 @@ impl State {
             first: None,
             put_off: None,
             unseen: true,
+            covering: None,
         }
     }
 

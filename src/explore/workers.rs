@@ -712,6 +712,10 @@ impl<'a> Shared<'a> {
         if let Some(ended) = ended.filter(|_| of_search) {
             state.outcomes.note(task.schedule.ticket, ended, Candidate::new(task, outcome));
         }
+        let since = state.started_at.elapsed().as_secs_f64();
+        if let Some(covering) = &mut state.covering {
+            covering.see(worker, since);
+        }
         if of_search {
             state.search.done(task.schedule.ticket, &outcome.trace);
             state.settle();

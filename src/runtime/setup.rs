@@ -150,6 +150,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         merges: spec.merges,
         has_words: !spec.objects.words.is_empty(),
         own_pages: spec.own_pages,
+        orders: spec.orders,
         // Of two uses of memory that come right before different circles close, an execution that ends there has one.
         past_cycles: schedule.past_cycles || spec.watch.is_some() && schedule.record,
         wake_by_effects: schedule.wake_by_effects,
@@ -219,6 +220,8 @@ pub struct Spec {
     pub checkpoint: Checkpoint,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
+    /// Which operations of different threads come one after the other is noted, see [`Worker::orders`](super::Worker::orders).
+    pub orders: bool,
 }
 
 impl Spec {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use vsrun_model::End;
 
 use super::allowed::Allowed;
@@ -38,6 +39,19 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("Watch")
     }
+}
+
+/// Executions each of which shows a bug of that depth with probability 1/(n k^(depth - 1)) at least ([`Pct`](super::Pct)).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Chance {
+    /// The depth that they looked for.
+    pub depth: u32,
+    /// n: threads.
+    pub threads: u32,
+    /// k: transitions among which priorities were changed.
+    pub length: u32,
+    /// So many.
+    pub executions: u64,
 }
 
 /// A search algorithm.
@@ -131,6 +145,11 @@ pub trait Search: Send {
     /// What the threads of the program may do at most. Before the first schedule is asked for.
     fn learn_bounds(&mut self, bounds: Box<dyn Allowed>) {
         let _ = bounds;
+    }
+
+    /// What its executions could have found by lot, of which that is known.
+    fn chances(&self) -> Vec<Chance> {
+        Vec::new()
     }
 
     /// What the user should know about how the search went.

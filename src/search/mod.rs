@@ -41,7 +41,7 @@ mod walk;
 mod ways;
 
 pub use ahead::InOrder;
-pub use api::{Search, Watch};
+pub use api::{Chance, Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;
 pub use composed::Composed;

@@ -10,8 +10,9 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::Policy;
+use vsrun_model::End;
 
-use super::api::Search;
+use super::api::{Chance, Search};
 use crate::codec;
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
@@ -33,6 +34,8 @@ pub struct Pct {
     /// The same of executions under way, by ticket.
     running: BTreeMap<u64, (u64, u32)>,
     transitions: u64,
+    /// Executions for which the bound holds, by threads and transitions among which priorities were changed; not saved.
+    bounded: BTreeMap<(u32, u32), u64>,
 }
 
 impl Pct {
@@ -42,7 +45,17 @@ impl Pct {
     /// Executions of `seed` that look for bugs of depth `depth`, and become fair after `fair` transitions.
     pub fn new(seed: u64, depth: u32, fair: u64) -> Pct {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Pct { seed, depth, fair, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
+        Pct { seed, depth, fair, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0, bounded: BTreeMap::new() }
+    }
+
+    /// The bound holds for an execution that came to its end by priorities alone, all of it among the `k` transitions. Without changes k is of no
+    /// matter.
+    fn is_bounded(&self, trace: &Trace, length: u64, k: u32) -> bool {
+        let ended = !matches!(
+            trace.end,
+            End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED | End::ROOM | End::REFUSED | End::RUNNING
+        );
+        ended && !trace.gave_way && trace.made > 0 && length <= self.fair && (self.depth <= 1 || length <= u64::from(k))
     }
 
     fn draw(&mut self) -> (u64, u32) {
@@ -62,8 +75,10 @@ impl Search for Pct {
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
-        self.running.remove(&ticket);
         let length = trace.steps.len() as u64 + trace.unrecorded;
+        if let Some((_, among)) = self.running.remove(&ticket).filter(|&(_, k)| self.is_bounded(trace, length, k)) {
+            *self.bounded.entry((trace.made, among)).or_default() += 1;
+        }
         self.transitions += length;
         self.length = self.length.max(u32::try_from(length.min(self.fair)).unwrap_or(u32::MAX));
     }
@@ -81,8 +96,14 @@ impl Search for Pct {
         let (seed, length, ticket, again, transitions) = codec::decode(bytes)?;
         codec::counted([ticket, transitions])?;
         let (depth, fair) = (self.depth, self.fair);
-        *self = Pct { seed, depth, fair, length, ticket, again, running: BTreeMap::new(), transitions };
+        *self = Pct { seed, depth, fair, length, ticket, again, running: BTreeMap::new(), transitions, bounded: BTreeMap::new() };
         Ok(())
+    }
+
+    fn chances(&self) -> Vec<Chance> {
+        let depth = self.depth;
+        let of = |(&(threads, length), &executions): (&(u32, u32), &u64)| Chance { depth, threads, length, executions };
+        self.bounded.iter().map(of).collect()
     }
 
     fn limit(&self) -> Option<Reason> {

@@ -66,6 +66,21 @@ impl Rff {
         }
     }
 
+    /// Those of `seed`, as variations of what another one has kept.
+    ///
+    /// # Errors
+    /// These are not the bytes of one.
+    pub fn after(seed: u64, saved: &[u8]) -> Result<Rff, String> {
+        let mut rff = Rff::new(seed);
+        let (lots, ticket) = (rff.lots, rff.ticket);
+        rff.restore(saved)?;
+        // Its own lots, and each schedule that is kept is as good as any other again.
+        (rff.lots, rff.ticket, rff.transitions) = (lots, ticket, 0);
+        rff.again.clear();
+        rff.kept.iter_mut().for_each(|(_, times)| *times = 0);
+        Ok(rff)
+    }
+
     /// Of two that are drawn the one that was varied less, varied.
     fn draw(&mut self) -> Start {
         let seed = self.lots.draw();

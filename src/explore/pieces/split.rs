@@ -137,7 +137,10 @@ fn look(args: &SplitPieces, config: &Config) -> Result<Looked, Failure> {
         Err(failure) if failure.is_interrupted() && !tracee::interrupted() => {
             return Ok(Looked::Known(Sharing::new(&config)?));
         }
-        looked => looked?,
+        looked => {
+            let looked = looked?;
+            (looked.summary, looked.sharing)
+        }
     };
     let ends = summary.is_complete() || !summary.bugs.is_empty() && !config.keep_going || summary.exit_code() == 2;
     Ok(if ends { Looked::Over(summary) } else { Looked::Known(sharing) })

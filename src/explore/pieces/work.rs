@@ -73,6 +73,6 @@ pub fn work(args: &WorkPiece, config: Config) -> Result<Worked, Failure> {
         ..config
     };
     config.bounds.time = args.time;
-    let (summary, _) = explore_part(&config, Of::Piece(piece))?;
+    let summary = explore_part(&config, Of::Piece(piece))?.summary;
     Ok(worked(&state_of(&file)?, Some(summary)))
 }

@@ -16,6 +16,7 @@ use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
+    Orders,
     Act, Closing, Declared, Effects, Files, Noted, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_OWNED,
     MAX_WORDS,
 };
@@ -23,7 +24,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 65;
+pub const VERSION: u32 = 66;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -243,6 +244,8 @@ pub struct Plan {
     /// What a thread does to pages of memory that no other one has used yet is not recorded, but where another one comes to such a page that is told: see
     /// [`Arena::met`].
     pub own_pages: bool,
+    /// Which operations of different threads come one after the other is noted, in [`Arena::orders`].
+    pub orders: bool,
 }
 
 numbers! {
@@ -497,6 +500,8 @@ pub struct Arena {
     pub expected: Table<(Uid, u32), MAX_EXPECTED>,
     /// What the policy aims at.
     pub aims: Aims,
+    /// With [`Plan::orders`]: what came after what.
+    pub orders: Orders,
     /// Names of what is known to be shared, ascending; see `sharing`.
     pub known_shared: Table<u64, MAX_KNOWN>,
     /// Memory of which each use is an operation, ascending. Written by vsrun.
@@ -560,6 +565,7 @@ impl Arena {
         let memory = self.regions.is_sealed() && self.segments.is_sealed() && self.attached.is_sealed();
         let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
         let schedule = schedule && (!self.plan.policy.aims() || self.aims.is_sealed());
+        let schedule = schedule && (!self.plan.orders || self.orders.seen.is_sealed());
         let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
         let known = known && self.owned.is_sealed() && self.late.is_sealed();
         let known = known && self.common.is_sealed() && self.met.is_sealed();

@@ -53,6 +53,8 @@ macro_rules! subjects {
 subjects! {
     /// What searches that draw lots aim at.
     aims: crate::base::aims;
+    /// What executions by lot have covered.
+    orders: crate::state::orders;
     /// Watched memory.
     watch: crate::base::watch;
     /// Functions that return a choice.

@@ -2,6 +2,7 @@
 
 pub mod cells;
 pub mod closing;
+mod covered;
 pub mod descriptor;
 mod draw;
 pub mod file;

@@ -27,6 +27,9 @@ impl Arena {
         if plan.policy.aims() {
             self.aims.begin();
         }
+        if plan.orders {
+            self.orders.begin();
+        }
         self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();

@@ -372,6 +372,9 @@ impl Arena {
 
     fn record(&mut self, t: Tid, value: u32) {
         self.follow(t, value);
+        if self.plan.orders {
+            self.note_orders(t);
+        }
         if self.plan.blind {
             self.unrecorded += 1;
             return;

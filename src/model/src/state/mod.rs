@@ -10,6 +10,7 @@ pub mod files;
 pub mod footprint;
 pub mod lock;
 pub mod object;
+pub mod orders;
 pub mod process;
 pub mod progress;
 pub mod queue;
@@ -22,6 +23,6 @@ pub mod thread;
 pub mod world;
 
 pub use self::{
-    act::*, carrier::*, channel::*, closing::*, epoll::*, fd::*, files::*, footprint::*, lock::*, object::*,
+    act::*, carrier::*, channel::*, closing::*, epoll::*, fd::*, files::*, footprint::*, lock::*, object::*, orders::*,
     process::*, progress::*, queue::*, recorded::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
 };
