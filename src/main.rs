@@ -278,6 +278,9 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
 
 /// A search in pieces, side by side.
 fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Failure> {
+    if args.swarm.is_some_and(|swarm| swarm.asked) || cluster::swarm::is_there(&args.dir) {
+        return draw_by_lot(args);
+    }
     let there = explore::has_pieces(&args.dir);
     if surroundings::is_pack() && args.engine != Engine::Local {
         return Err(Failure::environment(
@@ -303,6 +306,32 @@ fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Fai
     let summary = cluster::run(args, &search, there).inspect_err(|failure| print_failure(&config, &failure.message))?;
     print_summary(&config, &summary)?;
     Ok(summary.exit_code())
+}
+
+/// A swarm.
+fn draw_by_lot(args: &Cluster) -> Result<i32, Failure> {
+    let wrong = |why: &str| Err(Failure::environment(format!("{}: {why}", args.dir.display())));
+    if !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
+        return wrong("the report of a swarm is text or json");
+    }
+    let search = match (&args.search, cluster::swarm::is_there(&args.dir)) {
+        (Some(_), true) => return wrong("the directory has a swarm already: without a program it goes on"),
+        _ if explore::has_pieces(&args.dir) => return wrong("the directory has pieces: a swarm needs another one"),
+        (None, false) => return wrong("there is no swarm yet: a program is expected"),
+        (None, true) => cluster::swarm::searched(&args.dir)?,
+        (Some(search), false) => {
+            cluster::swarm::begin(&args.dir, search, args.swarm.unwrap_or_default())?;
+            search.clone()
+        }
+    };
+    let mut config = search.config.clone();
+    config.format = args.format;
+    let swarm = cluster::draw(args, &search).inspect_err(|failure| print_failure(&config, &failure.message))?;
+    out(&match args.format {
+        ReportFormat::Json => report::swarm::json(&swarm) + "\n",
+        _ => report::swarm::text(&swarm, colours_for(&io::stdout())),
+    })?;
+    Ok(swarm.exit_code())
 }
 
 /// The files that vsrun is told to read and write are the machine's, also in a pack.
@@ -359,6 +388,14 @@ fn pieces(args: &Pieces) -> Result<i32, Failure> {
                     Ok(0)
                 }
             }
+        }
+        Pieces::Work(args) if cluster::swarm::is_task(&args.file) => {
+            let worked = cluster::swarm::work(args)?;
+            out(&match args.format {
+                Format::Json => report::swarm::worked_json(&worked) + "\n",
+                Format::Text => report::swarm::worked(&worked),
+            })?;
+            Ok(worked.exit_code())
         }
         Pieces::Work(args) => {
             let worked = explore::work(args, searched(&args.file)?.config)?;

@@ -9,7 +9,7 @@ use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
     Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor,
     Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces, PiecesOptions, Race,
-    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step,
+    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step, SwarmBounds,
     Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
@@ -263,16 +263,35 @@ fn of_pieces(command: RawPieces, packed: Option<&Packed>) -> Result<Pieces, Usag
 
 /// What is asked of a cluster.
 fn of_cluster(options: ClusterOptions, packed: Option<&Packed>) -> Result<Cluster, UsageError> {
-    let ClusterOptions { engine, nodes, into, dir, grain, look, format, scenario_dir, command } = options;
+    let said = SwarmBounds {
+        asked: options.swarm,
+        time: options.time,
+        executions: options.executions,
+        seed: options.seed,
+        vary: options.vary.map(|faults| faults.iter().fold(0, |all, bit| all | bit)),
+    };
+    let ClusterOptions { engine, nodes, into, dir, grain, look, format, scenario_dir, command, .. } = options;
     let command = match packed {
         Some(packed) if !command.is_empty() => search_words(&command, packed)?,
         _ => command,
     };
     let search = match command.is_empty() {
         true => None,
+        false if said.asked => Some(Searched { config: Config { format, ..drawn(&command)? }, words: command }),
         false => Some(Searched { config: Config { format, ..searched(&command)? }, words: command }),
     };
-    Ok(Cluster { engine, nodes, into, dir, grain, look, format, scenario_dir, search })
+    let bounded = said.time.is_some() || said.executions.is_some();
+    if search.is_some() && !said.asked && (bounded || said.seed.is_some() || said.vary.is_some()) {
+        return Err(UsageError::wrong("--time, --max-executions, --seed and --vary are about --swarm: all pieces are explored"));
+    }
+    if said.asked && into.is_some() {
+        return Err(UsageError::wrong("--into is about pieces, and a swarm has none"));
+    }
+    if said.asked && !matches!(format, ReportFormat::Text | ReportFormat::Json) {
+        return Err(UsageError::wrong("the report of a swarm is text or json"));
+    }
+    let swarm = (said != SwarmBounds::default()).then_some(said);
+    Ok(Cluster { engine, nodes, into, dir, grain, look, format, scenario_dir, search, swarm })
 }
 
 /// What is asked of packs.
@@ -312,6 +331,35 @@ pub fn searched(words: &[OsString]) -> Result<Config, UsageError> {
             "--save-outcome and --save-cut mean nothing for a search that is split",
         ),
         (!config.watch.is_empty(), "--watch means nothing for a search that is split"),
+    ];
+    match refused.iter().find(|(refused, _)| *refused) {
+        Some((_, why)) => Err(UsageError::refused(why)),
+        None => Ok(Config { draws: false, ..config }),
+    }
+}
+
+/// The program and the options that such words say of a swarm, which chooses searches by itself.
+///
+/// # Errors
+/// They ask for something else.
+pub fn drawn(words: &[OsString]) -> Result<Config, UsageError> {
+    let raw = Raw::from_arg_matches(&command().try_get_matches_from(["vsrun".into()].iter().chain(words))?)?;
+    if raw.command.is_some() || raw.explore.program.is_empty() {
+        return Err(UsageError::wrong("a swarm is of a program: options and a program are expected"));
+    }
+    let chosen = raw.explore.search_name.is_some();
+    let config = resolve(raw.explore)?;
+    let refused = [
+        (chosen || config.search != SearchKind::Optimal, "--swarm chooses the searches: no --search, --bound, --once"),
+        (
+            config.save.is_some() || config.resume.is_some(),
+            "a swarm keeps what it comes to by itself: no --save, no --resume",
+        ),
+        (
+            !config.save_outcome.is_empty() || config.save_cut,
+            "--save-outcome and --save-cut mean nothing for a swarm",
+        ),
+        (!config.watch.is_empty(), "--watch means nothing for a swarm"),
     ];
     match refused.iter().find(|(refused, _)| *refused) {
         Some((_, why)) => Err(UsageError::refused(why)),

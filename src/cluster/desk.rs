@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::base::print::complain;
+use super::swarm::Swarm;
 use crate::explore::{progress_of, progress_of_parts, Failure, Progress};
 
 /// A piece whose process is killed, or lost, so often in a row is not begun again.
@@ -33,6 +34,8 @@ pub(super) struct Desk {
     killed: BTreeMap<PathBuf, u32>,
     /// Pieces that have had a turn of which something was left: more can work on them when there is nothing else to do.
     long: BTreeSet<PathBuf>,
+    /// Where executions are drawn by lot: tasks are its, made when there is room for them.
+    swarm: Option<Swarm>,
     /// Pieces.
     all: usize,
     /// Executions of this run.
@@ -88,6 +91,7 @@ impl Desk {
             keep_going,
             killed: BTreeMap::new(),
             long: BTreeSet::new(),
+            swarm: None,
             all,
             executions: 0,
             since: Instant::now(),
@@ -95,28 +99,50 @@ impl Desk {
         }
     }
 
+    /// With tasks of a swarm that were begun, and those that are still to be made.
+    pub fn of_swarm((swarm, left): (Swarm, Vec<Progress>), grain: Duration, keep_going: bool) -> Desk {
+        Desk { swarm: Some(swarm), ..Desk::new(left, grain, keep_going) }
+    }
+
     /// Nobody needs to go on.
     pub fn is_ending(&self) -> bool {
-        self.ends.is_some() || self.outdated
+        self.ends.is_some() || self.outdated || self.swarm.as_ref().is_some_and(Swarm::is_late)
     }
 
     /// Nothing is left to be done.
     pub fn is_over(&self) -> bool {
-        self.is_ending() || self.left.is_empty() && self.under_way == 0
+        let spent = self.swarm.as_ref().is_none_or(Swarm::is_spent);
+        self.is_ending() || self.left.is_empty() && self.under_way == 0 && spent
+    }
+
+    /// There is room for so many: a swarm makes tasks where fewer wait.
+    pub fn fill(&mut self, room: usize) {
+        let Some(swarm) = &mut self.swarm else { return };
+        swarm.tick(false);
+        while self.left.len() < room {
+            match swarm.next() {
+                Ok(Some(task)) => self.left.push_back(task),
+                Ok(None) => return,
+                Err(failure) => return self.fails(failure),
+            }
+        }
     }
 
     /// How far it is, now and then.
     pub fn news(&mut self) {
         if self.told.elapsed() >= NEWS {
             self.told = Instant::now();
+            let speed = self.executions as f64 / self.since.elapsed().as_secs_f64().max(0.001);
+            if let Some(swarm) = &self.swarm {
+                return tell(&swarm.news(self.under_way, speed));
+            }
             let open = self.left.len() + self.under_way;
             tell(&format!(
-                "{} of {} pieces explored, {} under way; {} executions, {:.0}/s",
+                "{} of {} pieces explored, {} under way; {} executions, {speed:.0}/s",
                 self.all - open.min(self.all),
                 self.all,
                 self.under_way,
-                self.executions,
-                self.executions as f64 / self.since.elapsed().as_secs_f64().max(0.001)
+                self.executions
             ));
         }
     }
@@ -126,7 +152,7 @@ impl Desk {
         self.under_way -= 1;
         match turn {
             Turn::Bug if !self.keep_going => drop(self.ends.get_or_insert(End::Bug)),
-            Turn::Worked | Turn::Bug | Turn::Killed | Turn::Lost => match progress_of(&before.file) {
+            Turn::Worked | Turn::Bug | Turn::Killed | Turn::Lost => match self.progress_of(&before.file) {
                 Ok(now) => self.goes_on(&before, now, matches!(turn, Turn::Killed | Turn::Lost)),
                 Err(failure) => self.fails(failure),
             },
@@ -139,6 +165,13 @@ impl Desk {
             }
         }
         self.news();
+    }
+
+    /// How far it is, taken account of.
+    fn progress_of(&mut self, file: &Path) -> Result<Progress, Failure> {
+        let Some(swarm) = &mut self.swarm else { return progress_of(file) };
+        let now = swarm.progress_of(file)?;
+        swarm.take(file).map(|()| now)
     }
 
     fn goes_on(&mut self, before: &Progress, now: Progress, killed: bool) {
@@ -183,6 +216,9 @@ impl Desk {
 
     /// How long a piece that is begun now has its turn; `nodes`: how many can work at a time, if that is known.
     pub fn turn(&self, nodes: Option<usize>) -> Duration {
+        if let Some(swarm) = &self.swarm {
+            return swarm.turn(self.grain);
+        }
         match nodes {
             Some(nodes) if self.has_fewer(1, nodes) => (self.grain / SHORTER).max(Duration::from_millis(1)),
             _ => self.grain,

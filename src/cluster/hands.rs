@@ -148,9 +148,13 @@ impl Hands<'_> {
     /// Gives the engine what waits.
     fn hand_over(&mut self, desk: &mut Desk, own: &Path, most: Option<usize>) -> Result<(), String> {
         let room = most.map_or(usize::MAX, |most| most.saturating_sub(self.tasks.len())).min(self.engine.most());
-        let numbers = desk.left.len().min(room);
         let soon = !self.tasks.is_empty() && self.handed.is_some_and(|at| at.elapsed() < HANDED);
-        if numbers == 0 || soon {
+        if soon {
+            return Ok(());
+        }
+        desk.fill(room);
+        let numbers = desk.left.len().min(room);
+        if numbers == 0 {
             return Ok(());
         }
         let list = format!("list-{}", self.lists + 1);

@@ -56,6 +56,7 @@ fn work(desk: &Mutex<Desk>, (own, nodes): (&Path, usize), (dir, errors): (&Path,
             let _ = fs::remove_file(errors);
             return;
         }
+        state.fill(1);
         let Some(piece) = state.left.pop_front() else {
             drop(state);
             std::thread::sleep(PAUSE);

@@ -7,12 +7,15 @@ mod hands;
 mod hq;
 mod local;
 mod slurm;
+pub mod swarm;
 
 use crate::config::{Cluster, Engine, MergePieces, Searched, SplitPieces};
 use crate::explore::{merge, progress, split, Failure, Split};
-use crate::finding::Summary;
+use crate::finding::{self, Summary};
+use crate::incomplete::Reason;
 use crate::runtime::{cpus, tracee};
 use desk::{tell, Desk, End};
+use swarm::Swarm;
 
 /// Pieces for each that is explored at a time.
 const EACH: u32 = 16;
@@ -62,6 +65,34 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
     }
     let (format, scenario_dir) = (args.format, args.scenario_dir.clone());
     merge(&MergePieces { format, scenario_dir, dir: args.dir.clone() }, search.config.clone())
+}
+
+/// Draws executions by lot, in a directory that has a swarm, until a bound is reached, or a bug is found; sums up.
+///
+/// # Errors
+/// The program cannot be run, or a file of the swarm is damaged.
+pub fn draw(args: &Cluster, search: &Searched) -> Result<finding::Swarm, Failure> {
+    tracee::catch_requests()?;
+    let mut engine = engine_of(args.engine)?;
+    let usual = if engine.is_some() { EACH as usize } else { cpus().len().max(1) };
+    let nodes = args.nodes.map_or(usual, |n| n as usize);
+    let swarm = Swarm::open(&args.dir, args.swarm.unwrap_or_default(), nodes)?;
+    let desk = Desk::of_swarm(swarm, args.grain, search.config.keep_going);
+    let desk = match &mut engine {
+        None => local::explore_all(desk, args, nodes)?,
+        Some(engine) => hands::explore_all(desk, args, engine.as_mut(), Some(nodes))?,
+    };
+    let mut report = swarm::sum(&args.dir, &args.scenario_dir)?;
+    match desk.ends {
+        Some(End::Failed(failure)) if failure.is_interrupted() => {
+            report.reasons.insert(Reason::Interrupted);
+            report.notes.insert(0, failure.message);
+        }
+        Some(End::Failed(failure)) => return Err(failure),
+        Some(End::Bug) => drop(report.reasons.insert(Reason::FirstBug)),
+        None => {}
+    }
+    Ok(report)
 }
 
 /// The one that is asked for; `None`: processes on this machine.

@@ -766,6 +766,23 @@ pub struct Cluster {
     pub scenario_dir: PathBuf,
     /// What is explored; nothing: what is there.
     pub search: Option<Searched>,
+    /// Executions are drawn by lot, and what is said of that.
+    pub swarm: Option<SwarmBounds>,
+}
+
+/// What is said of a swarm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwarmBounds {
+    /// It was asked for by `--swarm`.
+    pub asked: bool,
+    /// How long, and how many executions, in all.
+    pub time: Option<Duration>,
+    /// See there.
+    pub executions: Option<u64>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Faults that are varied.
+    pub vary: Option<u32>,
 }
 
 /// Makes a pack.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::forms::{Format, ReportFormat};
-use super::values::{duration, duration_or_none};
+use super::values::{duration, duration_or_none, fault_or_none};
 
 /// The options of `vsrun pieces`.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -129,7 +129,22 @@ pub(crate) struct ClusterOptions {
     /// Pieces [default: 16 for each node, or 256]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub into: Option<u32>,
-    /// Directory for the pieces; where there are some already, these go on
+    /// Draw executions by lot, by many searches side by side, where exploring all is out of reach
+    #[arg(long)]
+    pub swarm: bool,
+    /// Of a swarm: stop after TIME: seconds, or 10m, 1h30m, 500ms
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Of a swarm: stop after N executions
+    #[arg(long = "max-executions", id = "max-executions", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub executions: Option<u64>,
+    /// Of a swarm: the seed that those of all tasks come from [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Of a swarm: faults that may strike in some tasks, as of --inject, separated by commas; none [default: short-io,eintr,spurious]
+    #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault_or_none)]
+    pub vary: Option<Vec<u32>>,
+    /// Directory for the pieces, or the swarm; what is there already goes on
     #[arg(short = 'o', long = "dir", value_name = "DIR")]
     pub dir: PathBuf,
     /// How long a piece is explored before another one has its turn: seconds, or 10m

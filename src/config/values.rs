@@ -15,6 +15,14 @@ pub(super) fn fault(text: &str) -> Result<u32, String> {
     found.ok_or_else(|| format!("faults are {}", known.map(|(name, _)| name).join(", ")))
 }
 
+/// The same, or 0 for `none`.
+pub(super) fn fault_or_none(text: &str) -> Result<u32, String> {
+    match text {
+        "none" => Ok(0),
+        _ => fault(text).map_err(|why| format!("{why}, or none")),
+    }
+}
+
 /// One of the names of [`vsrun_model::calls::KINDS`], as its bit.
 pub(super) fn uncontrolled(text: &str) -> Result<u32, String> {
     let known = vsrun_model::calls::KINDS;

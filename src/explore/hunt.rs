@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use super::failure::Failure;
 use super::recipes;
 use super::run::explore;
-use crate::base::hash::fnv1a;
 use crate::base::print::complain;
 use crate::config::{Config, Daemon, Race, ReportFormat, SearchKind};
 use crate::finding::{Bug, BugKind, Hunt, Phase, Summary, Verdict};
@@ -111,8 +110,7 @@ fn is_last(search: SearchKind, summary: &Summary) -> bool {
 
 /// Tells bugs apart that different searches have found.
 fn key(bug: &Bug) -> (BugKind, u64) {
-    let identity = bug.finding.as_ref().map_or(0, |found| found.identity);
-    (bug.kind, if identity == 0 { fnv1a(bug.summary.bytes()) } else { identity })
+    (bug.kind, bug.told_apart())
 }
 
 /// Takes what a search came to. A bug that was known before keeps the scenario with fewer transitions, and the file of the other one goes, if this

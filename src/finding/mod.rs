@@ -12,6 +12,7 @@ mod seen;
 mod shortened;
 mod status;
 mod summary;
+mod swarm;
 mod touched;
 mod words;
 mod worked;
@@ -29,6 +30,7 @@ pub use seen::{
 pub use shortened::{Length, Shortened};
 pub use status::ProgramStatus;
 pub use summary::{Bug, Covered, Summary};
+pub use swarm::{LotKind, LotWorked, Missed, Swarm, SwarmBug};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};

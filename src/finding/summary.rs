@@ -9,6 +9,7 @@ use super::seen::Finding;
 use super::shortened::Shortened;
 use super::status::ProgramStatus;
 use super::touched::Uses;
+use crate::base::hash::fnv1a;
 use crate::incomplete::{undoing, Reason, Reasons};
 
 /// One bug.
@@ -41,6 +42,16 @@ impl Bug {
             transitions: finding.transitions(),
             finding: Some(Box::new(finding)),
             shortened: None,
+        }
+    }
+
+    /// Equal for equal bugs of one kind.
+    pub fn told_apart(&self) -> u64 {
+        let identity = self.finding.as_ref().map_or(0, |found| found.identity);
+        if identity == 0 {
+            fnv1a(self.summary.bytes())
+        } else {
+            identity
         }
     }
 

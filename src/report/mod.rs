@@ -17,6 +17,7 @@ pub mod sarif;
 pub mod show;
 mod steps;
 mod story;
+pub mod swarm;
 pub(crate) mod terminal;
 pub mod text;
 pub mod timeline;

@@ -11,4 +11,4 @@ mod work;
 pub use merge::merge;
 pub use split::{divide, split, Split};
 pub use store::{has_pieces, progress, progress_of, progress_of_parts, words_of, Progress};
-pub use work::work;
+pub use work::{end_without, work};

@@ -1,6 +1,6 @@
 //! A piece is explored.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::{kill, Signal};
@@ -35,12 +35,14 @@ fn worked(state: &State, summary: Option<Summary>) -> Worked {
 }
 
 /// Ends this process in the usual way when the file is gone.
-fn watch(wanted: &Path) {
-    while wanted.exists() {
-        std::thread::sleep(LOOK);
-    }
-    // Its own number is nobody else's.
-    let _ = kill(Pid::this(), Signal::SIGTERM);
+pub fn end_without(wanted: PathBuf) {
+    std::thread::spawn(move || {
+        while wanted.exists() {
+            std::thread::sleep(LOOK);
+        }
+        // Its own number is nobody else's.
+        let _ = kill(Pid::this(), Signal::SIGTERM);
+    });
 }
 
 /// Explores a piece of the search of `config`, from where it was left.
@@ -61,8 +63,7 @@ pub fn work(args: &WorkPiece, config: Config) -> Result<Worked, Failure> {
         .map_err(|e| Failure::environment(format!("the program runs in {}, which is not there: {e}", escape(&cwd))))?;
     let begun = state_file(&file);
     if let Some(wanted) = &args.wanted {
-        let wanted = std::path::absolute(wanted)?;
-        std::thread::spawn(move || watch(&wanted));
+        end_without(std::path::absolute(wanted)?);
     }
     let _claimed = Claimed::new(args.workers as usize);
     let mut config = Config {
