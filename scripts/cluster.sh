@@ -92,6 +92,28 @@ troubled() {
     [ -z "$left" ] || { echo "cluster: FAILED: $1 leaves $left"; failed=1; }
 }
 
+# ENGINE: executions drawn by lot, exactly so many, by a command that is killed once.
+swarm() {
+    local dir=$work/$1-swarm vsrun_pid said n
+    (cd "$work" && exec "$vsrun" cluster --swarm --engine "$1" -n 4 --grain 1 --max-executions 2000 --vary none -o "$dir" "${search[@]}" >"$work/first" 2>"$work/said") &
+    vsrun_pid=$!
+    for n in $(seq 300); do
+        ls "$dir"/*.done >/dev/null 2>&1 && break
+        sleep 0.1
+    done
+    end_own -9 "$vsrun_pid" || :
+    wait "$vsrun_pid" 2>/dev/null || :
+    (cd "$work" && "$vsrun" cluster --engine "$1" -n 4 --grain 1 -o "$dir" --format json >"$work/again" 2>"$work/said") || :
+    said=$(python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["verdict"], r["complete"], r["executions"], r["tasks_left"])' <"$work/again" || :)
+    if [ "$said" = "ok False 2000 0" ]; then
+        echo "cluster: $1, a swarm, vsrun killed: $said"
+    else
+        echo "cluster: FAILED: $1, a swarm: $said, not ok False 2000 0"
+        tail -n 5 "$work/said"
+        failed=1
+    fi
+}
+
 . scripts/cluster/engines.sh
 
 whole=$("$vsrun" --search optimal --format json "${search[@]}" | counts)
@@ -105,5 +127,6 @@ for engine in "${engines[@]}"; do
     all_of "$engine" "$work/$engine" >"$work/report" || :
     compare "$engine, four at a time, $((SECONDS - began)) s" "$work/report"
     troubled "$engine"
+    swarm "$engine"
 done
 exit $failed

@@ -9,8 +9,8 @@ use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
     Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor,
     Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces, PiecesOptions, Race,
-    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step, SwarmBounds,
-    Timeline, Trace, TraceOptions, Why, Words,
+    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step,
+    SwarmBounds, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
@@ -282,7 +282,9 @@ fn of_cluster(options: ClusterOptions, packed: Option<&Packed>) -> Result<Cluste
     };
     let bounded = said.time.is_some() || said.executions.is_some();
     if search.is_some() && !said.asked && (bounded || said.seed.is_some() || said.vary.is_some()) {
-        return Err(UsageError::wrong("--time, --max-executions, --seed and --vary are about --swarm: all pieces are explored"));
+        return Err(UsageError::wrong(
+            "--time, --max-executions, --seed and --vary are about --swarm: all pieces are explored",
+        ));
     }
     if said.asked && into.is_some() {
         return Err(UsageError::wrong("--into is about pieces, and a swarm has none"));
@@ -355,10 +357,7 @@ pub fn drawn(words: &[OsString]) -> Result<Config, UsageError> {
             config.save.is_some() || config.resume.is_some(),
             "a swarm keeps what it comes to by itself: no --save, no --resume",
         ),
-        (
-            !config.save_outcome.is_empty() || config.save_cut,
-            "--save-outcome and --save-cut mean nothing for a swarm",
-        ),
+        (!config.save_outcome.is_empty() || config.save_cut, "--save-outcome and --save-cut mean nothing for a swarm"),
         (!config.watch.is_empty(), "--watch means nothing for a swarm"),
     ];
     match refused.iter().find(|(refused, _)| *refused) {

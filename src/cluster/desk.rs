@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::base::print::complain;
 use super::swarm::Swarm;
+use crate::base::print::complain;
 use crate::explore::{progress_of, progress_of_parts, Failure, Progress};
 
 /// A piece whose process is killed, or lost, so often in a row is not begun again.

@@ -47,7 +47,8 @@ pub use hunt::hunt;
 pub use lots::{draw, program_of, Drawn};
 pub use names::{names_used, Used};
 pub use pieces::{
-    divide, end_without, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress, Split,
+    divide, end_without, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress,
+    Split,
 };
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};

@@ -91,7 +91,9 @@ impl Setting<'_> {
             }
             Of::Lot(lot) if self.config.search == SearchKind::Rff && lot.kept.is_some() => {
                 let rff = Rff::after(self.config.seed, lot.kept.as_deref().unwrap_or_default());
-                Ok(Box::new(rff.map_err(|why| Failure::environment(format!("what the task goes on from is damaged: {why}")))?))
+                Ok(Box::new(
+                    rff.map_err(|why| Failure::environment(format!("what the task goes on from is damaged: {why}")))?,
+                ))
             }
             Of::Whole | Of::Piece(_) | Of::Lot(_) => search_of(self.config),
         }

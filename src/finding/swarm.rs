@@ -14,6 +14,8 @@ pub struct LotWorked {
     pub number: u64,
     /// What it drew by.
     pub search: String,
+    /// From this seed.
+    pub seed: u64,
     /// Executions.
     pub executions: u64,
     /// Transitions.

@@ -180,7 +180,11 @@ pub fn json(swarm: &Swarm) -> String {
             "faults": bug.faults, "tasks": bug.tasks,
         })
     };
-    let missed: Vec<Value> = swarm.missed.iter().map(|m| json!({"depth": m.depth, "chance": m.chance, "executions": m.executions})).collect();
+    let missed: Vec<Value> = swarm
+        .missed
+        .iter()
+        .map(|m| json!({"depth": m.depth, "chance": m.chance, "executions": m.executions}))
+        .collect();
     let reasons: Vec<_> = undoing(&swarm.reasons).map(|reason| reason.name()).collect();
     let program: Vec<_> = swarm.program.iter().map(|arg| arg.to_string_lossy()).collect();
     json!({
@@ -198,9 +202,9 @@ pub fn json(swarm: &Swarm) -> String {
 
 /// A task was done.
 pub fn worked(worked: &LotWorked) -> String {
-    let LotWorked { number, search, executions, transitions, pairs, bugs } = worked;
+    let LotWorked { number, search, seed, executions, transitions, pairs, bugs } = worked;
     let mut out = format!(
-        "Task {number}, {search}: {executions} execution{}, {transitions} transitions, {} pair{} of operations, {} in both orders\n",
+        "Task {number}, {search}, seed {seed}: {executions} execution{}, {transitions} transitions, {} pair{} of operations, {} in both orders\n",
         plural(*executions),
         pairs.0,
         plural(pairs.0),
@@ -215,12 +219,10 @@ pub fn worked(worked: &LotWorked) -> String {
 
 /// The same as one JSON object.
 pub fn worked_json(worked: &LotWorked) -> String {
-    let LotWorked { number, search, executions, transitions, pairs, bugs } = worked;
-    let bug = |(kind, summary, scenario): &(crate::finding::BugKind, String, Option<String>)| {
-        json!({"kind": kind.name(), "summary": summary, "scenario": scenario})
-    };
+    let LotWorked { number, search, seed, executions, transitions, pairs, bugs } = worked;
+    let bug = |(kind, summary, scenario): &(crate::finding::BugKind, String, Option<String>)| json!({"kind": kind.name(), "summary": summary, "scenario": scenario});
     json!({
-        "vsrun": env!("CARGO_PKG_VERSION"), "task": number, "search": search, "executions": executions, "transitions": transitions,
+        "vsrun": env!("CARGO_PKG_VERSION"), "task": number, "search": search, "seed": seed, "executions": executions, "transitions": transitions,
         "pairs": pairs.0, "pairs_both_ways": pairs.1, "bugs": bugs.iter().map(bug).collect::<Vec<_>>(),
     })
     .to_string()

@@ -1,7 +1,7 @@
 //! What operations of executions are called that come one after the other: the same in all executions of a program, also elsewhere.
 
 use vsrun_model::object::SHARED;
-use vsrun_model::orders::{Succession, Side};
+use vsrun_model::orders::{Side, Succession};
 use vsrun_model::{Key, ObjKind};
 
 use super::worker::Worker;
@@ -70,5 +70,8 @@ impl OrderNames {
 /// Objects of that kind are where a program has put them; others have names of their own.
 fn is_in_memory(kind: ObjKind) -> bool {
     use ObjKind as K;
-    matches!(kind, K::MUTEX | K::COND | K::RWLOCK | K::SPIN | K::BARRIER | K::ONCE | K::SEM | K::FUTEX | K::STREAM | K::MEMORY)
+    matches!(
+        kind,
+        K::MUTEX | K::COND | K::RWLOCK | K::SPIN | K::BARRIER | K::ONCE | K::SEM | K::FUTEX | K::STREAM | K::MEMORY
+    )
 }

@@ -45,7 +45,17 @@ impl Pct {
     /// Executions of `seed` that look for bugs of depth `depth`, and become fair after `fair` transitions.
     pub fn new(seed: u64, depth: u32, fair: u64) -> Pct {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Pct { seed, depth, fair, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0, bounded: BTreeMap::new() }
+        Pct {
+            seed,
+            depth,
+            fair,
+            length: 1,
+            ticket: 0,
+            again: Vec::new(),
+            running: BTreeMap::new(),
+            transitions: 0,
+            bounded: BTreeMap::new(),
+        }
     }
 
     /// The bound holds for an execution that came to its end by priorities alone, all of it among the `k` transitions. Without changes k is of no
@@ -96,7 +106,17 @@ impl Search for Pct {
         let (seed, length, ticket, again, transitions) = codec::decode(bytes)?;
         codec::counted([ticket, transitions])?;
         let (depth, fair) = (self.depth, self.fair);
-        *self = Pct { seed, depth, fair, length, ticket, again, running: BTreeMap::new(), transitions, bounded: BTreeMap::new() };
+        *self = Pct {
+            seed,
+            depth,
+            fair,
+            length,
+            ticket,
+            again,
+            running: BTreeMap::new(),
+            transitions,
+            bounded: BTreeMap::new(),
+        };
         Ok(())
     }
 

@@ -29,6 +29,7 @@ mod resume;
 mod shorten;
 mod step;
 mod streams;
+mod swarm;
 mod timeline;
 mod tossing;
 mod watching;

@@ -204,7 +204,9 @@ impl Swarm {
     /// # Errors
     /// That is damaged.
     pub fn take(&mut self, path: &Path) -> Result<(), Failure> {
-        let Some(done) = self.open.get(path).map(|lot| Done::of(path, lot)).transpose()?.flatten() else { return Ok(()) };
+        let Some(done) = self.open.get(path).map(|lot| Done::of(path, lot)).transpose()?.flatten() else {
+            return Ok(());
+        };
         self.open.remove(path);
         let now = self.now();
         if self.add(&done) > 0 {

@@ -7,7 +7,8 @@
 //! | `task-K.done` | what it came to ([`Done`]); without it the task has not been done |
 //! | `clock.json` | how long the swarm has gone on ([`Clock`]) |
 //!
-//! Each file is written beside its place and then renamed. A task that two have done is done once, whichever was later: both have drawn the same.
+//! Each file is written beside its place and then given its name. A task that two have done
+//! is done once, by who was first.
 
 use std::ffi::OsString;
 use std::fs;
@@ -172,9 +173,25 @@ impl Description {
 /// Writes a file beside its place, and then gives it its name.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::may_be_replaced(path)?;
+    named(path, bytes, |temporary| fs::rename(temporary, path))
+}
+
+/// The same where nothing has that name yet; otherwise what has it stays.
+fn write_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    named(path, bytes, |temporary| match fs::hard_link(temporary, path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // There are file systems without links.
+        Err(_) if !path.exists() => fs::rename(temporary, path),
+        linked => linked,
+    })
+}
+
+fn named(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (temporary, mut file) = files::temporary(files::directory_of(path))?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_data()).and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| drop(fs::remove_file(&temporary)))
+    let written = file.write_all(bytes).and_then(|()| file.sync_data()).and_then(|()| name(&temporary));
+    // A rename has taken it away already.
+    let _ = fs::remove_file(&temporary);
+    written
 }
 
 fn sealed(magic: &[u8], value: &impl Serialize) -> Vec<u8> {
@@ -242,8 +259,9 @@ impl Lot {
 }
 
 impl Done {
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        write(path, &sealed(MAGIC[1], self))
+    /// Writes what the task of that file came to, unless somebody has done it meanwhile.
+    pub fn write(&self, lot: &Path) -> io::Result<()> {
+        write_once(&done_file(lot), &sealed(MAGIC[1], self))
     }
 
     /// What the task of that file came to; `None`: it has not been done.
@@ -259,7 +277,10 @@ impl Done {
         let sane = done.covered.is_whole() && done.seconds.is_finite() && done.newest.is_finite();
         let counted = codec::counted([done.executions, done.transitions, done.cut, done.ended]).is_ok();
         if done.lot != *lot {
-            return Err(Failure::environment(format!("{} is what another task, or one of another swarm, came to", escape(&path))));
+            return Err(Failure::environment(format!(
+                "{} is what another task, or one of another swarm, came to",
+                escape(&path)
+            )));
         }
         match sane && counted {
             true => Ok(Some(done)),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use vsrun_model::inject;
 
 use super::chance::{missed, DEPTHS};
+use super::lots;
 use super::plan::{name_of, KINDS};
 use super::store::{Bug, Clock, Description, Done};
-use super::lots;
 use crate::explore::{Covered, Failure};
 use crate::finding::{BugKind, LotKind, Missed, Swarm, SwarmBug};
 use crate::incomplete::Reason;
@@ -69,7 +69,8 @@ impl Sum {
         let news = self.covered.join(&done.covered);
         let bugs = done.bugs.iter().filter(|bug| !self.bugs.contains_key(&(bug.kind, bug.identity))).count() as u64;
         let kind = done.lot.kind as usize;
-        let (search, faults) = (self.searches.entry(kind).or_default(), self.faults.entry(done.lot.faults).or_default());
+        let (search, faults) =
+            (self.searches.entry(kind).or_default(), self.faults.entry(done.lot.faults).or_default());
         for of in [&mut self.all, search, faults] {
             of.tasks += 1;
             of.executions += done.executions;
@@ -108,7 +109,12 @@ impl Sum {
             let name = if *faults == 0 { "none".to_string() } else { names(*faults).join(",") };
             named(name, of)
         };
-        let of = |(&(depth, threads, length), &executions): (&(u32, u32, u32), &u64)| Chance { depth, threads, length, executions };
+        let of = |(&(depth, threads, length), &executions): (&(u32, u32, u32), &u64)| Chance {
+            depth,
+            threads,
+            length,
+            executions,
+        };
         let chances: Vec<Chance> = self.chances.iter().map(of).collect();
         let told = |&depth: &u32| {
             let (chance, executions) = missed(&chances, depth);
@@ -119,7 +125,9 @@ impl Sum {
             (all().min().unwrap_or(0), all().max().unwrap_or(0))
         };
         Swarm {
-            searches: (0..KINDS.len()).filter_map(|kind| Some(named(name_of(kind), self.searches.get(&kind)?))).collect(),
+            searches: (0..KINDS.len())
+                .filter_map(|kind| Some(named(name_of(kind), self.searches.get(&kind)?)))
+                .collect(),
             faults: self.faults.iter().map(of_faults).collect(),
             all: self.all.clone(),
             max_depth: self.max_depth,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::config_of;
 use super::plan::{name_of, KINDS};
 use super::store::{self, done_file, lot_file, Bug, Description, Done, Lot};
-use super::config_of;
 use crate::base::files;
 use crate::base::text::escape;
 use crate::config::{Config, ProgressMode, WorkPiece};
@@ -59,15 +59,16 @@ pub fn work(args: &WorkPiece) -> Result<LotWorked, Failure> {
         return Err(Failure::interrupted("the time was over before an execution had come to its end"));
     }
     let done = done(lot, drawn);
-    done.write(&done_file(&file)).map_err(|e| Failure::environment(format!("{}: {e}", escape(&dir))))?;
-    Ok(worked(&done))
+    done.write(&file).map_err(|e| Failure::environment(format!("{}: {e}", escape(&dir))))?;
+    Ok(worked(&Done::of(&file, &done.lot)?.unwrap_or(done)))
 }
 
 /// What a task has kept for others to go on from.
 fn kept_by(dir: &Path, id: u64, number: u64) -> Result<Option<Vec<u8>>, Failure> {
     let file = lot_file(dir, number);
     let done = Done::of(&file, &Lot::of(&file, id)?)?;
-    let missing = || Failure::environment(format!("{} is not there: the task goes on from it", escape(done_file(&file))));
+    let missing =
+        || Failure::environment(format!("{} is not there: the task goes on from it", escape(done_file(&file))));
     Ok(done.ok_or_else(missing)?.kept)
 }
 
@@ -109,6 +110,7 @@ fn worked(done: &Done) -> LotWorked {
     LotWorked {
         number: done.lot.number,
         search: name_of(done.lot.kind as usize),
+        seed: done.lot.seed,
         executions: done.executions,
         transitions: done.transitions,
         pairs: (done.covered.pairs(), done.covered.both_ways()),

@@ -16,9 +16,8 @@ use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
-    Orders,
-    Act, Closing, Declared, Effects, Files, Noted, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_OWNED,
-    MAX_WORDS,
+    Act, Closing, Declared, Effects, Files, Noted, Orders, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED,
+    MAX_OWNED, MAX_WORDS,
 };
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.

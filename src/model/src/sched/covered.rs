@@ -3,7 +3,7 @@
 use crate::arena::Arena;
 use crate::base::{Kind, ObjId, Tid};
 use crate::objects::row::Role;
-use crate::state::{Act, Cell, Effects, Footprint, Succession, Side};
+use crate::state::{Act, Cell, Effects, Footprint, Side, Succession};
 
 /// The order of two operations on an object matters, in some state.
 fn matters(one: &Act, other: &Act, o: ObjId) -> bool {
