@@ -155,7 +155,7 @@ fn a_bug_that_needs_a_fault_is_found() {
 fn what_is_covered_has_the_same_names_in_all_tasks() {
     let place = Place::new("covered", LOCK);
     let (all, status) =
-        place.swarm("swarm", &["--max-executions", "200", "--seed", "5"], &["--race", "off", "./program"]);
+        place.swarm("swarm", &["--max-executions", "400", "--seed", "5"], &["--race", "off", "./program"]);
     assert_eq!(status, Some(3), "{all}");
     // One and two have the lock, in either order.
     assert_eq!((number(&all, "pairs"), number(&all, "pairs_both_ways")), (1, 1), "{all}");

@@ -24,8 +24,9 @@ use store::{lot_file, Bug, Clock, Description, Done, Lot};
 pub use sum::sum;
 pub use work::{is_task, work};
 
-/// Tasks that are to be left at the end of the executions that were asked for, for each that draws.
-const TAKES: u64 = 2;
+/// Where so many executions were asked for, what is left of them is enough for so many tasks of each that draws; and a task is no smaller than this.
+const TAKES: u64 = 8;
+const SMALLEST: u64 = 20;
 /// How often it is written down how long it has gone on.
 const WRITTEN: f64 = 0.5;
 
@@ -173,7 +174,7 @@ impl Swarm {
         }
         let number = self.last + 1;
         let (kind, faults) = self.plan.next(number);
-        let share = |free: u64| free.div_ceil(TAKES * self.nodes as u64).max(1);
+        let share = |free: u64| free.div_ceil(TAKES * self.nodes as u64).max(SMALLEST).min(free);
         let samples = plan::KINDS[kind].0 == crate::config::SearchKind::Rff;
         let lot = Lot {
             swarm: self.id,

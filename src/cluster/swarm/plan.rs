@@ -84,10 +84,11 @@ impl Plan {
     /// The kind of search and the faults of the next task, which is number `n`, from 1.
     pub fn next(&mut self, n: u64) -> (usize, u32) {
         let kind = choose(n, &self.kinds);
-        // Where nothing strikes, first, and as often as anything else.
-        let variation = match n {
-            1 => 0,
-            _ => choose(n / 2, &self.variations),
+        // In every other round nothing strikes.
+        let round = n.saturating_sub(1) / KINDS.len() as u64;
+        let variation = match self.variations.split_first() {
+            Some((_, faults)) if !faults.is_empty() && !round.is_multiple_of(2) => 1 + choose(n, faults),
+            _ => 0,
         };
         self.begun(kind, self.faults[variation]);
         (kind, self.faults[variation])
