@@ -54,7 +54,7 @@ pub struct LotKind {
     pub transitions: u64,
     /// Seconds of all its tasks.
     pub seconds: f64,
-    /// Pairs of operations that no task before had covered.
+    /// Orders of two operations that no task before had covered.
     pub news: u64,
     /// Bugs that no task before had found.
     pub bugs: u64,
@@ -117,7 +117,7 @@ pub struct Swarm {
     pub pairs: u64,
     /// See there.
     pub both_ways: u64,
-    /// How long it has gone on, seconds, and when a pair was new last.
+    /// How long it has gone on, seconds, and when an order of two was new last.
     pub seconds: f64,
     /// See there.
     pub newest: f64,

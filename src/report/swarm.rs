@@ -107,7 +107,7 @@ fn since_new(swarm: &Swarm) -> String {
     match swarm.pairs {
         0 => "no two operations of different threads were on one object".to_string(),
         _ => format!(
-            "the last new one came after {:.1} s, {:.1} s before the end",
+            "the last new order came after {:.1} s, {:.1} s before the end",
             swarm.newest,
             (swarm.seconds - swarm.newest).max(0.0)
         ),
@@ -150,7 +150,7 @@ fn table(out: &mut String, head: &str, kinds: &[LotKind]) {
         let bugs = if kind.bugs == 0 { String::new() } else { format!(", {} new bug{}", kind.bugs, plural(kind.bugs)) };
         let _ = writeln!(
             out,
-            "  {:width$}  {:>3} task{}, {:>6.1} s: {} executions ({} to their end{}), {} new pair{}{bugs}",
+            "  {:width$}  {:>3} task{}, {:>6.1} s: {} executions ({} to their end{}), {} new order{}{bugs}",
             kind.name,
             kind.tasks,
             plural(kind.tasks),
@@ -170,7 +170,7 @@ pub fn json(swarm: &Swarm) -> String {
     let kind = |name: &str, kind: &LotKind| {
         json!({
             name: kind.name, "tasks": kind.tasks, "executions": kind.executions, "reached_end": kind.ended, "cut_off": kind.cut,
-            "transitions": kind.transitions, "seconds": seconds(kind.seconds), "new_pairs": kind.news, "new_bugs": kind.bugs,
+            "transitions": kind.transitions, "seconds": seconds(kind.seconds), "new_orders": kind.news, "new_bugs": kind.bugs,
         })
     };
     let bug = |bug: &SwarmBug| {
@@ -192,7 +192,7 @@ pub fn json(swarm: &Swarm) -> String {
         "bugs": swarm.bugs.iter().map(bug).collect::<Vec<_>>(), "complete": false, "incomplete_reasons": reasons, "watched": swarm.watched,
         "executions": swarm.all.executions, "reached_end": swarm.all.ended, "cut_off": swarm.all.cut, "transitions": swarm.all.transitions,
         "max_depth": swarm.max_depth, "tasks": swarm.all.tasks, "tasks_left": swarm.left, "seconds": seconds(swarm.seconds),
-        "pairs": swarm.pairs, "pairs_both_ways": swarm.both_ways, "last_new_pair": seconds(swarm.newest),
+        "pairs": swarm.pairs, "pairs_both_ways": swarm.both_ways, "last_new_order": seconds(swarm.newest),
         "missed": missed, "missed_threads": [swarm.threads.0, swarm.threads.1], "missed_transitions": [swarm.lengths.0, swarm.lengths.1],
         "searches": swarm.searches.iter().map(|k| kind("search", k)).collect::<Vec<_>>(),
         "faults": swarm.faults.iter().map(|k| kind("faults", k)).collect::<Vec<_>>(), "notes": swarm.notes,

@@ -217,7 +217,7 @@ impl Swarm {
         Ok(())
     }
 
-    /// How many pairs are new.
+    /// How many orders of two operations are new.
     fn add(&mut self, done: &Done) -> u64 {
         let news = self.covered.join(&done.covered);
         self.executions += done.executions;
@@ -268,13 +268,14 @@ impl Swarm {
 
     /// How far it is.
     pub fn news(&self, under_way: usize, speed: f64) -> String {
+        let bugs = self.bugs.len();
+        let plural = if bugs == 1 { "" } else { "s" };
         format!(
-            "{} tasks done, {under_way} under way; {} executions, {speed:.0}/s; {} pairs of operations, {} in both orders; {} bugs",
+            "{} tasks done, {under_way} under way; {} executions, {speed:.0}/s; {} pairs of operations, {} in both orders; {bugs} bug{plural}",
             self.last as usize - self.open.len(),
             self.executions,
             self.covered.pairs(),
-            self.covered.both_ways(),
-            self.bugs.len()
+            self.covered.both_ways()
         )
     }
 }

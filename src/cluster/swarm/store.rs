@@ -118,7 +118,7 @@ pub(super) struct Done {
 pub(super) struct Clock {
     /// Seconds.
     pub seconds: f64,
-    /// When a pair was new last.
+    /// When an order of two operations was new last.
     pub newest: f64,
 }
 
