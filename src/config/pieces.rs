@@ -65,7 +65,7 @@ pub struct WorkPiece {
     /// Form of the report: text, json (one object on stdout)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub format: Format,
-    /// The piece, a file that 'pieces split' has written
+    /// The piece, a file that 'pieces split' has written; or a task of a swarm
     #[arg(value_name = "PIECE")]
     pub file: PathBuf,
 }

@@ -134,3 +134,38 @@ impl Search for Pct {
         self.transitions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(pct: &mut Pct, length: u64, end: End, gave_way: bool) {
+        let ticket = pct.next().expect("there is always another one").ticket;
+        pct.done(ticket, &Trace { unrecorded: length, made: 2, end, gave_way, ..Trace::default() });
+    }
+
+    #[test]
+    fn the_bound_is_for_executions_that_priorities_brought_to_their_end() {
+        let mut pct = Pct::new(1, 2, 100);
+        // Of the first nothing is known, so priorities were changed at its first step only.
+        run(&mut pct, 10, End::FINISHED, false);
+        assert_eq!(pct.chances(), []);
+        let of = |length, executions| Chance { depth: 2, threads: 2, length, executions };
+        run(&mut pct, 8, End::FINISHED, false);
+        run(&mut pct, 10, End::DEADLOCK, false);
+        assert_eq!(pct.chances(), [of(10, 2)]);
+        // Longer than those before, cut, held back, turned fair.
+        run(&mut pct, 12, End::FINISHED, false);
+        run(&mut pct, 5, End::DEPTH, false);
+        run(&mut pct, 5, End::FINISHED, true);
+        run(&mut pct, 200, End::FINISHED, false);
+        run(&mut pct, 101, End::FINISHED, false);
+        assert_eq!(pct.chances(), [of(10, 2)]);
+        run(&mut pct, 5, End::FINISHED, false);
+        assert_eq!(pct.chances(), [of(10, 2), of(100, 1)]);
+        // Without changes it does not matter among how many they would come.
+        let mut once = Pct::new(1, 1, 100);
+        run(&mut once, 10, End::FINISHED, false);
+        assert_eq!(once.chances(), [Chance { depth: 1, threads: 2, length: 1, executions: 1 }]);
+    }
+}

@@ -201,3 +201,29 @@ impl Search for Rff {
         self.transitions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_varied_by_another_seed() {
+        let mut first = Rff::new(1);
+        let pair = |writer, event| Pair { object: 7, writer, event, writes: 1 };
+        for _ in 0..20 {
+            let ticket = first.next().expect("there is always another one").ticket;
+            first.done(ticket, &Trace { pairs: vec![pair(0, 3), pair(3, 5 + ticket)], ..Trace::default() });
+        }
+        let kept: BTreeSet<Vec<Saved>> = first.kept.iter().map(|(wishes, _)| wishes.clone()).collect();
+        assert!(kept.len() > 2, "{kept:?}");
+        let saved = first.save().expect("it can be saved");
+        let draws = |seed| {
+            let mut rff = Rff::after(seed, &saved).expect("it was saved");
+            assert_eq!(rff.kept.iter().map(|(wishes, _)| wishes.clone()).collect::<BTreeSet<_>>(), kept);
+            (0..20).filter_map(|_| rff.next()).map(|schedule| schedule.seed).collect::<Vec<_>>()
+        };
+        assert_eq!(draws(2), draws(2));
+        assert_ne!(draws(2), draws(3));
+        assert!(Rff::after(2, &saved[..saved.len() / 2]).is_err());
+    }
+}
