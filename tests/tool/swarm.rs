@@ -214,6 +214,10 @@ fn tasks_and_commands_that_are_killed_cost_nothing_twice() {
         assert_eq!(number(&again, name), number(&all, name), "{name}: {again} {all}");
     }
     assert_eq!(again["bugs"], all["bugs"]);
+    let bug = &all["bugs"][0];
+    assert!(number(bug, "tasks") > 1, "{bug}");
+    let replay = place.run(&["replay", bug["scenario"].as_str().expect("a scenario")]);
+    assert_eq!(replay.status.code(), Some(1), "{}", String::from_utf8_lossy(&replay.stdout));
     // More of it.
     let (more, _) = place.json(&["cluster", "-n", "2", "--max-executions", "50", "-o", "swarm", "--format", "json"]);
     assert_eq!(number(&more, "executions"), 2050, "{more}");

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::base::text::escape;
-use crate::config::{Config, Searched, SwarmBounds};
+use crate::config::{Searched, SwarmBounds};
 use crate::explore::{program_of, Covered, Failure, Progress};
 use crate::finding::BugKind;
 use vsrun_model::inject;
 
 use plan::{seed_of, Plan};
-use store::{lot_file, Bug, Clock, Description, Done, Lot};
+use store::{lots, Bug, Clock, Description, Done, Lot};
+use work::config_of;
 
 pub use sum::sum;
 pub use work::{is_task, work};
@@ -87,14 +88,6 @@ pub fn begin(dir: &Path, search: &Searched, said: SwarmBounds) -> Result<(), Fai
 pub fn searched(dir: &Path) -> Result<Searched, Failure> {
     let words = Description::of(dir)?.0.words();
     config_of(&words).map(|config| Searched { words, config })
-}
-
-fn config_of(words: &[std::ffi::OsString]) -> Result<Config, Failure> {
-    let mut config = crate::args::drawn(words).map_err(|e| Failure::environment(e.text))?;
-    if crate::base::surroundings::is_pack() {
-        config.each_path(&mut |path| *path = crate::pack::to_node(path));
-    }
-    Ok(config)
 }
 
 impl Swarm {
@@ -278,20 +271,6 @@ impl Swarm {
             self.covered.both_ways()
         )
     }
-}
-
-/// The tasks of a directory, by number.
-fn lots(dir: &Path, id: u64) -> Result<Vec<(PathBuf, Lot)>, Failure> {
-    let mut all = Vec::new();
-    for number in 1.. {
-        let path = lot_file(dir, number);
-        if !path.exists() {
-            break;
-        }
-        let lot = Lot::of(&path, id)?;
-        all.push((path, lot));
-    }
-    Ok(all)
 }
 
 fn progress(path: &Path, done: Option<&Done>) -> Progress {

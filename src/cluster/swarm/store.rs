@@ -289,6 +289,23 @@ impl Done {
     }
 }
 
+/// The tasks of a directory, by number.
+///
+/// # Errors
+/// One is damaged, or of another swarm.
+pub(super) fn lots(dir: &Path, id: u64) -> Result<Vec<(PathBuf, Lot)>, Failure> {
+    let mut all = Vec::new();
+    for number in 1.. {
+        let path = lot_file(dir, number);
+        if !path.exists() {
+            break;
+        }
+        let lot = Lot::of(&path, id)?;
+        all.push((path, lot));
+    }
+    Ok(all)
+}
+
 impl Clock {
     /// That of a directory. Without one no time has gone by.
     ///

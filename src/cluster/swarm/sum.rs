@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use vsrun_model::inject;
 
 use super::chance::{missed, DEPTHS};
-use super::lots;
 use super::plan::{name_of, KINDS};
-use super::store::{Bug, Clock, Description, Done};
+use super::store::{lots, Bug, Clock, Description, Done, Lot};
 use crate::explore::{Covered, Failure};
 use crate::finding::{BugKind, LotKind, Missed, Swarm, SwarmBug};
 use crate::incomplete::Reason;
@@ -31,7 +30,7 @@ pub fn sum(dir: &Path, scenario_dir: &Path) -> Result<Swarm, Failure> {
     let mut left = 0;
     for (path, lot) in lots(dir, id)? {
         match Done::of(&path, &lot)? {
-            Some(done) => sum.add(&done),
+            Some(done) => sum.add(&done, dir),
             None => left += 1,
         }
     }
@@ -39,13 +38,21 @@ pub fn sum(dir: &Path, scenario_dir: &Path) -> Result<Swarm, Failure> {
     report.program.clone_from(&description.program.argv);
     (report.left, report.seconds, report.newest) = (left, clock.seconds, clock.newest);
     let mut own = BTreeSet::new();
-    for (bug, found) in sum.bugs.values() {
-        let bug = show(bug, found.len() as u64, written(dir, scenario_dir, bug, &mut own));
-        report.bugs.push(bug);
+    for known in sum.bugs.values() {
+        report.bugs.push(show(known, written(dir, scenario_dir, &known.best, &mut own)));
     }
     report.bugs.sort_by(|a, b| (a.kind, a.transitions, &a.summary).cmp(&(b.kind, b.transitions, &b.summary)));
     report.reasons.insert(Reason::Random);
     Ok(report)
+}
+
+/// A bug.
+struct Known {
+    /// As it is shown, by the task of this.
+    best: Bug,
+    by: Lot,
+    /// All tasks that have found it.
+    tasks: BTreeSet<u64>,
 }
 
 /// What is known of tasks so far.
@@ -55,8 +62,7 @@ struct Sum {
     searches: BTreeMap<usize, LotKind>,
     faults: BTreeMap<u32, LotKind>,
     covered: Covered,
-    /// Each bug with its task, and all tasks that have found it.
-    bugs: BTreeMap<(BugKind, u64), ((Bug, Done), BTreeSet<u64>)>,
+    bugs: BTreeMap<(BugKind, u64), Known>,
     chances: BTreeMap<(u32, u32, u32), u64>,
     reasons: BTreeSet<Reason>,
     notes: Vec<String>,
@@ -65,7 +71,8 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, done: &Done) {
+    fn add(&mut self, done: &Done, dir: &Path) {
+        let there = |bug: &Bug| bug.scenario.as_ref().is_some_and(|name| dir.join(name).exists());
         let news = self.covered.join(&done.covered);
         let bugs = done.bugs.iter().filter(|bug| !self.bugs.contains_key(&(bug.kind, bug.identity))).count() as u64;
         let kind = done.lot.kind as usize;
@@ -82,12 +89,14 @@ impl Sum {
             of.bugs += bugs;
         }
         for bug in &done.bugs {
-            let known = self.bugs.entry((bug.kind, bug.identity));
-            let (best, tasks) = known.or_insert_with(|| ((bug.clone(), done.clone()), BTreeSet::new()));
-            if bug.scenario.is_some() && (best.0.scenario.is_none() || bug.transitions < best.0.transitions) {
-                *best = (bug.clone(), done.clone());
+            let new = || Known { best: bug.clone(), by: done.lot.clone(), tasks: BTreeSet::new() };
+            let known = self.bugs.entry((bug.kind, bug.identity)).or_insert_with(new);
+            // Of those that are equally short the file of one stays.
+            let better = !there(&known.best) || bug.transitions < known.best.transitions;
+            if there(bug) && better {
+                (known.best, known.by) = (bug.clone(), done.lot.clone());
             }
-            tasks.insert(done.lot.number);
+            known.tasks.insert(done.lot.number);
         }
         for chance in &done.chances {
             *self.chances.entry((chance.depth, chance.threads, chance.length)).or_default() += chance.executions;
@@ -149,23 +158,24 @@ fn is_of_one_task(reason: Reason) -> bool {
     matches!(reason, Reason::Time | Reason::Executions | Reason::Interrupted)
 }
 
-fn show((bug, done): &(Bug, Done), tasks: u64, scenario: Option<PathBuf>) -> SwarmBug {
+fn show(known: &Known, scenario: Option<PathBuf>) -> SwarmBug {
+    let Known { best, by, tasks } = known;
     SwarmBug {
-        kind: bug.kind,
-        summary: bug.summary.clone(),
+        kind: best.kind,
+        summary: best.summary.clone(),
         scenario,
-        task: done.lot.number,
-        search: name_of(done.lot.kind as usize),
-        seed: done.lot.seed,
-        faults: names(done.lot.faults),
-        execution: bug.execution,
-        transitions: bug.transitions,
-        tasks,
+        task: by.number,
+        search: name_of(by.kind as usize),
+        seed: by.seed,
+        faults: names(by.faults),
+        execution: best.execution,
+        transitions: best.transitions,
+        tasks: tasks.len() as u64,
     }
 }
 
 /// The scenario of a bug, in the directory for scenarios. What is there already is not written again.
-fn written(dir: &Path, scenario_dir: &Path, (bug, _): &(Bug, Done), own: &mut BTreeSet<PathBuf>) -> Option<PathBuf> {
+fn written(dir: &Path, scenario_dir: &Path, bug: &Bug, own: &mut BTreeSet<PathBuf>) -> Option<PathBuf> {
     let from = dir.join(bug.scenario.as_ref()?);
     let scenario = Scenario::load_file(&from).ok()?.scenario;
     let path = scenario.write(scenario_dir).ok()?;

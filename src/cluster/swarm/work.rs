@@ -1,27 +1,37 @@
 //! A task is done.
 
+use std::ffi::OsString;
 use std::path::Path;
 
-use super::config_of;
 use super::plan::{name_of, KINDS};
 use super::store::{self, done_file, lot_file, Bug, Description, Done, Lot};
-use crate::base::files;
 use crate::base::text::escape;
+use crate::base::{files, surroundings};
 use crate::config::{Config, ProgressMode, WorkPiece};
 use crate::explore::{self, draw, Drawn, Failure};
 use crate::finding::{BugKind, LotWorked};
+use crate::{args, pack};
 
 /// The file is a task of a swarm, not a piece of a search.
 pub fn is_task(path: &Path) -> bool {
     store::is_lot(path)
 }
 
+/// What the words of a swarm say.
+pub(super) fn config_of(words: &[OsString]) -> Result<Config, Failure> {
+    let mut config = args::drawn(words).map_err(|e| Failure::environment(e.text))?;
+    if surroundings::is_pack() {
+        config.each_path(&mut |path| *path = pack::to_node(path));
+    }
+    Ok(config)
+}
+
 /// Does a task, if it has not been done, and writes what it came to.
 ///
 /// # Errors
 /// It is none, or cannot be run here.
-pub fn work(args: &WorkPiece) -> Result<LotWorked, Failure> {
-    let file = std::path::absolute(&args.file)?;
+pub fn work(asked: &WorkPiece) -> Result<LotWorked, Failure> {
+    let file = std::path::absolute(&asked.file)?;
     let dir = files::directory_of(&file).to_path_buf();
     let (description, id) = Description::of(&dir)?;
     let lot = Lot::of(&file, id)?;
@@ -36,14 +46,14 @@ pub fn work(args: &WorkPiece) -> Result<LotWorked, Failure> {
         pct_depth: if depth > 0 { depth } else { config.pct_depth },
         draws: false,
         seed: lot.seed,
-        workers: Some(args.workers),
+        workers: Some(asked.workers),
         scenario_dir: dir.clone(),
         progress: ProgressMode::Never,
         ..config
     };
-    (config.bounds.time, config.bounds.executions) = (args.time, lot.executions);
+    (config.bounds.time, config.bounds.executions) = (asked.time, lot.executions);
     config.inject.extend((0..u32::BITS).map(|bit| 1 << bit).filter(|bit| lot.faults & bit != 0));
-    if let Some(wanted) = &args.wanted {
+    if let Some(wanted) = &asked.wanted {
         explore::end_without(std::path::absolute(wanted)?);
     }
     let of = explore::Lot { program: description.program, fingerprint: description.fingerprint, kept };
