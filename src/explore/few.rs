@@ -4,7 +4,7 @@
 //! First what no preemption can bring about, then what one can, then two, .. It has a part of the work, like what is drawn by lot; see
 //! [`super::first`].
 
-use crate::finding::Covered;
+use crate::finding::FewRun;
 use crate::incomplete::Reasons;
 use crate::schedule::Schedule;
 use crate::search::{BoundedReduction, Search};
@@ -58,8 +58,8 @@ impl Few {
     }
 
     /// What it has covered so far. `None`: nothing that can be said.
-    pub fn covered(&self) -> Option<Covered> {
+    pub fn covered(&self) -> Option<FewRun> {
         let preemptions = self.search.covered().filter(|_| self.executions > 0 && self.reasons.is_empty())?;
-        Some(Covered { preemptions, executions: self.executions })
+        Some(FewRun { preemptions, executions: self.executions })
     }
 }

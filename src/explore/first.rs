@@ -16,7 +16,7 @@
 
 use super::few::Few;
 use crate::config::Config;
-use crate::finding::Covered;
+use crate::finding::FewRun;
 use crate::schedule::Schedule;
 use crate::search::{Pct, Predict, Random, Rff, Search, Surw};
 use crate::trace::Trace;
@@ -238,7 +238,7 @@ impl First {
     }
 
     /// What few preemptions can bring about, as far as all of it was run.
-    pub fn covered(&self) -> Option<Covered> {
+    pub fn covered(&self) -> Option<FewRun> {
         self.few.covered()
     }
 }

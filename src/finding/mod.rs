@@ -29,7 +29,7 @@ pub use seen::{
 };
 pub use shortened::{Length, Shortened};
 pub use status::ProgramStatus;
-pub use summary::{Bug, Covered, Summary};
+pub use summary::{Bug, FewRun, Summary};
 pub use swarm::{LotKind, LotWorked, Missed, Swarm, SwarmBug};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;

@@ -74,7 +74,7 @@ impl Bug {
 
 /// All that so many preemptions can bring about was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Covered {
+pub struct FewRun {
     /// Preemptions, at most: switches away from a thread that could have gone on.
     pub preemptions: u32,
     /// Executions of those with few preemptions, all that were run.
@@ -103,7 +103,7 @@ pub struct Summary {
     /// Executions that were run beside the search, drawn by lot or with few preemptions, which are not among them.
     pub drawn: u64,
     /// What few preemptions can bring about, as far as all of it was run beside a search that is not complete.
-    pub covered: Option<Covered>,
+    pub covered: Option<FewRun>,
     /// Transitions, re-executed prefixes not counted again.
     pub transitions: u64,
     /// Executions cut off because everything enabled was asleep.

@@ -12,7 +12,7 @@ use super::terminal::{circle, replay_lines, shell_path, shell_word, Paint};
 use super::{legend, outcomes, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, Covered, CycleLink, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
+    Bug, BugKind, CycleLink, FewRun, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
     RaceView, SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
@@ -450,7 +450,7 @@ fn explored(summary: &Summary) -> String {
 /// How many executions did not reach their end, and where that leaves the reader.
 fn cut(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(Covered { preemptions, executions }) = summary.covered {
+    if let Some(FewRun { preemptions, executions }) = summary.covered {
         let (most, took) = (count(preemptions.into(), "preemption"), count(executions, "execution"));
         lines.push(match preemptions {
             0 => format!("all that happens without a preemption was run ({took})"),
