@@ -19,6 +19,8 @@ pub(super) trait Engine {
     fn name(&self) -> &'static str;
     /// Tasks that it takes at once.
     fn most(&self) -> usize;
+    /// Tasks that it can work on at a time, if it tells.
+    fn slots(&mut self) -> Option<usize>;
     /// Hands tasks over. Gives what it calls them.
     fn submit(&mut self, tasks: &Tasks) -> Result<String, String>;
     /// None of them is waiting or running.

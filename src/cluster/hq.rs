@@ -101,6 +101,11 @@ impl Engine for HyperQueue {
         MOST
     }
 
+    /// Its package has no question for that.
+    fn slots(&mut self) -> Option<usize> {
+        None
+    }
+
     fn submit(&mut self, tasks: &Tasks) -> Result<String, String> {
         let words =
             [&["/bin/sh".to_string(), tasks.script.to_string_lossy().into_owned()], &tasks.arguments[..]].concat();

@@ -19,6 +19,8 @@ use swarm::Swarm;
 
 /// Pieces for each that is explored at a time.
 const EACH: u32 = 16;
+/// Pieces at a time, as `-n` has them.
+const MOST_AT_A_TIME: usize = 1024;
 /// Pieces where it is not known how many that will be.
 const MANY: u32 = 256;
 
@@ -33,7 +35,7 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
     let mut engine = engine_of(args.engine)?;
     let nodes = match args.engine {
         Engine::Local => Some(args.nodes.map_or_else(|| cpus().len().max(1), |n| n as usize)),
-        _ => args.nodes.map(|n| n as usize),
+        _ => args.nodes.map(|n| n as usize).or_else(|| handed_over(engine.as_deref_mut())),
     };
     let into = args.into.unwrap_or(nodes.map_or(MANY, |nodes| EACH * nodes as u32));
     let how = SplitPieces { into, dir: args.dir.clone(), look: args.look, search: None };
@@ -67,6 +69,12 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
     merge(&MergePieces { format, scenario_dir, dir: args.dir.clone() }, search.config.clone())
 }
 
+/// How many pieces an engine has at a time that says how many it can work on: a quarter more, so that something waits there when a task ends.
+fn handed_over(engine: Option<&mut (dyn engine::Engine + 'static)>) -> Option<usize> {
+    let slots = engine?.slots()?;
+    Some((slots + slots.div_ceil(4)).min(MOST_AT_A_TIME))
+}
+
 /// Draws executions by lot, in a directory that has a swarm, until a bound is reached, or a bug is found; sums up.
 ///
 /// # Errors
@@ -74,7 +82,10 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
 pub fn draw(args: &Cluster, search: &Searched) -> Result<finding::Swarm, Failure> {
     tracee::catch_requests()?;
     let mut engine = engine_of(args.engine)?;
-    let usual = if engine.is_some() { EACH as usize } else { cpus().len().max(1) };
+    let usual = match &engine {
+        Some(_) => handed_over(engine.as_deref_mut()).unwrap_or(EACH as usize),
+        None => cpus().len().max(1),
+    };
     let nodes = args.nodes.map_or(usual, |n| n as usize);
     let swarm = Swarm::open(&args.dir, args.swarm.unwrap_or_default(), nodes)?;
     let desk = Desk::of_swarm(swarm, args.grain, search.config.keep_going);

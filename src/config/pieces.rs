@@ -123,7 +123,7 @@ pub(crate) struct ClusterOptions {
     /// What runs the pieces: local (processes on this machine), slurm, hq (HyperQueue)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Engine::Local)]
     pub engine: Engine,
-    /// Pieces that are explored at a time [default: as many as there are CPUs; what the engine takes]
+    /// Pieces that are explored at a time [default: as many as there are CPUs; with Slurm a quarter more; all with HyperQueue]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub nodes: Option<u32>,
     /// Pieces [default: 16 for each node, or 256]

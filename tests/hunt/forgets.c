@@ -1,5 +1,6 @@
 /* A daemon that waits for peers until it is told to end. forgets: it looks whether it was, and then waits. looks: it waits so that nothing is
  * lost in between. ignores: it does not listen to SIGTERM. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
