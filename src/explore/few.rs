@@ -24,6 +24,9 @@ pub(super) struct Few {
     executions: u64,
     /// What makes that less than all.
     reasons: Reasons,
+    /// What it has covered, and when it had. Executions with more preemptions show others with fewer again, which bring about nothing that is new: so it
+    /// stays what it was.
+    best: Option<FewRun>,
     /// There is nothing to be had of it any more.
     over: bool,
 }
@@ -31,7 +34,7 @@ pub(super) struct Few {
 impl Few {
     pub fn new() -> Few {
         let search = BoundedReduction::new(MOST);
-        Few { search, generation: 0, executions: 0, reasons: Reasons::new(), over: false }
+        Few { search, generation: 0, executions: 0, reasons: Reasons::new(), best: None, over: false }
     }
 
     /// More is known of objects, so that there is more to choose.
@@ -54,12 +57,49 @@ impl Few {
             self.executions += 1;
             self.reasons.extend(trace.reasons(true));
             self.search.done(ticket, trace);
+            if let Some(preemptions) =
+                self.search.covered().filter(|&n| self.best.is_none_or(|best| best.preemptions < n))
+            {
+                self.best = Some(FewRun { preemptions, executions: self.executions });
+            }
         }
     }
 
     /// What it has covered so far. `None`: nothing that can be said.
     pub fn covered(&self) -> Option<FewRun> {
-        let preemptions = self.search.covered().filter(|_| self.executions > 0 && self.reasons.is_empty())?;
-        Some(FewRun { preemptions, executions: self.executions })
+        self.best.filter(|_| self.search.can_tell() && self.reasons.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vsrun_model::End;
+
+    #[test]
+    fn nothing_is_said_of_what_was_cut_or_is_of_an_earlier_beginning() {
+        let mut few = Few::new();
+        let (generation, schedule) = few.next().unwrap();
+        assert!(few.next().is_none(), "the first one shows what else there is");
+        assert_eq!(few.covered(), None);
+        few.done(generation, schedule.ticket, &Trace { end: End::FINISHED, ..Trace::default() });
+        // Nothing was to be chosen: no preemption brings about anything else.
+        assert_eq!(few.covered(), Some(FewRun { preemptions: MOST, executions: 1 }));
+        few.start_over();
+        assert_eq!(few.covered(), None);
+        let (again, schedule) = few.next().unwrap();
+        few.done(generation, schedule.ticket, &Trace { end: End::FINISHED, ..Trace::default() });
+        assert_eq!(few.covered(), None, "that was of before");
+        few.done(again, schedule.ticket, &Trace { end: End::DEPTH, ..Trace::default() });
+        assert_eq!(few.covered(), None, "it was cut");
+    }
+
+    #[test]
+    fn what_is_not_proven_is_not_said() {
+        let mut few = Few::new();
+        let (generation, schedule) = few.next().unwrap();
+        let saw = [crate::incomplete::Reason::Room].into();
+        few.done(generation, schedule.ticket, &Trace { end: End::FINISHED, saw, ..Trace::default() });
+        assert_eq!(few.covered(), None);
     }
 }

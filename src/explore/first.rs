@@ -72,7 +72,9 @@ pub(super) struct First {
     drawn: u64,
     /// Executions with few preemptions handed out.
     few_run: u64,
-    /// Executions of the search and how many there were to be in all, lately and when there were about half as many.
+    /// Executions that it has had when it last started over.
+    restarted: u64,
+    /// Executions since then and how many there were to be in all, lately and when there were about half as many.
     estimates: [(u64, f64); 2],
     /// Transitions after which what is drawn is cut.
     most: u64,
@@ -121,6 +123,7 @@ impl First {
             spent_on_few: 0,
             drawn: 0,
             few_run: 0,
+            restarted: 0,
             estimates: [(0, 0.0); 2],
             most: LONG,
             cut: 0,
@@ -138,28 +141,32 @@ impl First {
     /// The search may well not come to its end.
     fn is_out_of_reach(&mut self, done: Option<f64>) -> bool {
         let Some(done) = done else { return true };
-        let all = self.searched as f64 / done;
+        let searched = self.searched - self.restarted;
+        let all = searched as f64 / done;
         let [late, before] = &mut self.estimates;
-        if self.searched >= 2 * late.0.max(1) {
-            (*before, *late) = (*late, (self.searched, all));
+        if searched >= 2 * late.0.max(1) {
+            (*before, *late) = (*late, (searched, all));
         }
         done < OUT_OF_REACH || done < 0.5 && all > before.1 * GROWS
     }
 
     fn with_few_preemptions(&mut self, far: bool) -> Option<(Lot, Schedule)> {
         let search = self.spent.0;
-        if !far || search < BEFORE_FEW || self.spent_on_few > search / FEW {
+        // Of long executions nothing would be covered.
+        let worthwhile = far && self.longest <= LONG && search >= BEFORE_FEW;
+        if !worthwhile || self.spent_on_few > search / FEW {
             return None;
         }
         let (generation, schedule) = self.few.next()?;
         self.spent_on_few += EXECUTION;
         self.few_run += 1;
-        Some((Lot::Few(generation), schedule))
+        Some((Lot::Few(generation), Schedule { most: Some(LONG), ..schedule }))
     }
 
-    /// More is known of objects: what was tried so far is not all that there is to choose.
+    /// The search starts over, with more known of objects: what was tried so far is not all that there is to choose.
     pub fn start_over(&mut self) {
         self.few.start_over();
+        (self.restarted, self.estimates) = (self.searched, [(0, 0.0); 2]);
     }
 
     /// One is to be drawn now.

@@ -401,7 +401,11 @@ impl<'a> Shared<'a> {
             if state.sharing.is_due() && state.under_way == 0 && spent.is_none() {
                 if let Err(failure) = state.start_over(self.setting) {
                     state.fail(&failure);
-                    continue;
+                }
+                // A piece does not start over: what it has left is of a search that did not know these objects.
+                if state.stop.is_some() {
+                    self.changed.notify_all();
+                    return None;
                 }
             }
             let wait = state.under_way > 0 && (!state.search.parallel() || state.sharing.is_due());

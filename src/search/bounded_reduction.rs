@@ -109,12 +109,16 @@ impl BoundedReduction {
 
     /// What so many preemptions can bring about has been run. `None`: not even what none can, or that cannot be said.
     pub fn covered(&self) -> Option<u32> {
-        if self.cut || self.timed {
+        if !self.can_tell() {
             return None;
         }
-        // What else an execution shows costs no less than the execution.
         let open = self.running.values().map(|(rank, _)| rank).chain(self.waiting.keys().next());
         open.map(|rank| rank.cost).min().unwrap_or(self.limit + 1).checked_sub(1)
+    }
+
+    /// What it has run is all that so many preemptions can bring about: no execution was cut, nor could wait until a moment of its own.
+    pub fn can_tell(&self) -> bool {
+        !self.cut && !self.timed
     }
 
     /// Choices that are kept.

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The programs of c-tests, whole and in pieces: each is explored by `--search optimal`, then split, its pieces explored in an order drawn by lot, some of them
+# cut off at once and gone on with, one twice, and summed up. Verdict, bugs, outcomes, whether it is complete and the executions that are not redundant have to be the same.
+#
+#   scripts/pieces.sh [--short] [WORD]      programs whose name has WORD in it; --short: a dozen        (VSRUN=PATH: that binary; SEED=N)
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+short=0 word=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --short) short=1 ;;
+    -*) sed -n '2,6s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) word=$1 ;;
+    esac
+    shift
+done
+if [ -z "${VSRUN:-}" ]; then
+    (cd "$here" && cargo build --quiet --release)
+    VSRUN=${CARGO_TARGET_DIR:-$here/target}/release/vsrun
+fi
+vsrun=$(realpath "$VSRUN")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+exec python3 "$here/scripts/pieces/compare.py" "$vsrun" "$here/c-tests" "$work" "${SEED:-1}" "$short" "$word"
