@@ -121,6 +121,7 @@ beside shorten ./scripts/shorten.sh --short
 beside demo ./scripts/demo.sh
 beside patched ./scripts/patched.sh --short
 beside simulation ./scripts/simulate.sh --short
+beside pieces ./scripts/pieces.sh --short
 beside install ./scripts/package.sh check
 wait "$others"
 # These use all of them, and have bounds of time.
