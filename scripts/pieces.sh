@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The programs of c-tests, whole and in pieces: each is explored by `--search optimal`, then split, its pieces explored in an order drawn by lot, some of them
-# cut off at once and gone on with, one twice, and summed up. Verdict, bugs, outcomes, whether it is complete and the executions that are not redundant have to be the same.
+# cut off at once and gone on with, one twice, and summed up. Verdict, bugs, outcomes, whether it is complete and the executions that are not redundant have to be the same
+# (a trace that is run twice is counted).
 #
 #   scripts/pieces.sh [--short] [WORD]      programs whose name has WORD in it; --short: a dozen        (VSRUN=PATH: that binary; SEED=N)
 set -eu
@@ -9,7 +10,7 @@ short=0 word=
 while [ $# -gt 0 ]; do
     case $1 in
     --short) short=1 ;;
-    -*) sed -n '2,6s/^# \?//p' "$0" >&2 && exit 2 ;;
+    -*) sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2 ;;
     *) word=$1 ;;
     esac
     shift
