@@ -38,7 +38,7 @@ search=(--race off --keep-going "$work/tosses" "$threads")
 
 # What a report of JSON says of the search.
 counts() {
-    python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["verdict"], r["complete"], r["executions"], len(r["bugs"]))'
+    python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["verdict"], r["complete"], r["executions"] - r["sleep_blocked"], len(r["bugs"]))'
 }
 
 # NAME FILE: compares with the whole.
