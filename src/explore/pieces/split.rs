@@ -63,10 +63,6 @@ pub fn split(args: &SplitPieces, search: &Searched, again: bool) -> Result<Split
             Looked::Known(sharing) => (0, sharing),
         },
     };
-    let known = match args.look.is_zero() || again {
-        true => with_first_execution(&search.config, known)?,
-        false => known,
-    };
     let (pieces, transitions, header) = parts(&search.config, Of::Split(args.into as usize), &known)?;
     let manifest = Manifest::new(&search.words, turn + 1, pieces.len(), transitions);
     let mut paths = Vec::new();
@@ -157,22 +153,6 @@ fn known_by_pieces(dir: &Path) -> Result<(u32, Sharing), Failure> {
     let mut known = states.next().unwrap_or_default();
     states.for_each(|sharing| known.join(&sharing));
     Ok((manifest.turn, known))
-}
-
-/// What the first execution of the whole search shows belongs to what is known, wherever else that comes from: of a daemon that a client ends by SIGTERM
-/// (c-test daemon_term) pieces that had to find it out by themselves found six of nine objects, and called a third of the traces all there are.
-fn with_first_execution(config: &Config, mut known: Sharing) -> Result<Sharing, Failure> {
-    let mut config = Config { keep_going: true, shrink: Duration::ZERO, draws: false, ..config.clone() };
-    config.bounds.executions = Some(1);
-    let (mut setting, input) = begin(&config, Of::Whole)?;
-    let state = prepare(&mut setting)?;
-    setting.spec.memory = memory_of_each(config.memory_size(), 1);
-    let shared = Shared::new(&setting, input, state);
-    shared.run(&[cpus().first().copied()], false, None)?;
-    let mut state = shared.into_state();
-    state.progress.clear();
-    known.join(&state.sharing);
-    Ok(known)
 }
 
 /// The pieces, as searches are saved, the transitions above them, and the rest of what is saved with each.
