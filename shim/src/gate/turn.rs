@@ -212,6 +212,8 @@ fn pass_with(mut op: Op, around: Around) -> i64 {
                     (around.then)(EINTR);
                     return EINTR;
                 }
+                // What the handler did to memory is this thread's, and others may move before its operation.
+                watched::transition_ends();
                 model().resume_at(cur, parked, op);
                 finish_if_over();
                 value = take(cur).unwrap_or(0);
