@@ -29,7 +29,7 @@ pub struct Schedule {
     pub pct_depth: u32,
     /// Transitions among which a PCT schedule changes priorities.
     pub pct_length: u32,
-    /// Transitions after which a schedule by [`Policy::PCT`], [`Policy::SURW`] or [`Policy::RFF`] becomes fair.
+    /// Transitions after which a schedule by [`Policy::PCT`], [`Policy::SURW`], [`Policy::RFF`] or [`Policy::NOVEL`] becomes fair.
     pub pct_fair: u64,
     /// Transitions that threads are expected to make, ascending by name, for [`Policy::WALK`] and [`Policy::SURW`].
     pub expected: Vec<(Uid, u32)>,

@@ -98,7 +98,7 @@ pub struct Trace {
     pub moves: Vec<(Uid, u32)>,
     /// With [`Policy::SURW`]: what threads used.
     pub uses: Vec<TimesUsed>,
-    /// With [`Policy::RFF`]: what came after what.
+    /// With [`Policy::RFF`] and [`Policy::NOVEL`]: what came after what.
     pub pairs: Vec<Pair>,
     /// How many threads there were.
     pub made: u32,
@@ -149,7 +149,11 @@ impl Trace {
             flags: world.objects.as_slice().iter().filter(|_| known).map(|o| o.flags).collect(),
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             uses: if arena.plan.policy == Policy::SURW { arena.aims.uses.as_slice().to_vec() } else { Vec::new() },
-            pairs: if arena.plan.policy == Policy::RFF { arena.aims.pairs.as_slice().to_vec() } else { Vec::new() },
+            pairs: if matches!(arena.plan.policy, Policy::RFF | Policy::NOVEL) {
+                arena.aims.pairs.as_slice().to_vec()
+            } else {
+                Vec::new()
+            },
             made: world.threads.len,
             gave_way: world.long_runs > 0,
             unrecorded: arena.unrecorded,

@@ -392,6 +392,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Pos => Ok(SearchKind::Pos),
         SearchName::Surw => Ok(SearchKind::Surw),
         SearchName::Rff => Ok(SearchKind::Rff),
+        SearchName::Novel => Ok(SearchKind::Novel),
         SearchName::Predict => Ok(SearchKind::Predict),
         SearchName::Pct => Ok(SearchKind::Pct),
     }

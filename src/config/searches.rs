@@ -37,6 +37,8 @@ pub enum SearchKind {
     Surw,
     /// Random executions that are varied by which operation found what which other one had left.
     Rff,
+    /// Random executions that begin like one that showed something new.
+    Novel,
     /// What executions allow that they did not show (`--search predict`).
     Predict,
     /// One execution with the default policy (`--once`).
@@ -66,6 +68,7 @@ impl SearchKind {
             SearchKind::Pos => "pos",
             SearchKind::Surw => "surw",
             SearchKind::Rff => "rff",
+            SearchKind::Novel => "novel",
             SearchKind::Predict => "predict",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
@@ -76,8 +79,13 @@ impl SearchKind {
 
     /// Whether it samples executions by lot, without an end of its own.
     pub fn draws_lots(self) -> bool {
-        use SearchKind::{Pct, Pos, Predict, Random, Rff, Surw, Walk};
-        matches!(self, Random | Walk | Pos | Surw | Rff | Predict | Pct)
+        use SearchKind::{Novel, Pct, Pos, Predict, Random, Rff, Surw, Walk};
+        matches!(self, Random | Walk | Pos | Surw | Rff | Novel | Predict | Pct)
+    }
+
+    /// Whether another one of its kind can go on from what it has kept of executions.
+    pub fn keeps(self) -> bool {
+        matches!(self, SearchKind::Rff | SearchKind::Novel)
     }
 
     /// Whether it leaves orders out by what depends on what, which is not proven for all that programs do.
@@ -88,7 +96,7 @@ impl SearchKind {
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
             SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Surw => false,
-            SearchKind::Rff | SearchKind::Predict | SearchKind::Pct | SearchKind::Once => false,
+            SearchKind::Rff | SearchKind::Novel | SearchKind::Predict | SearchKind::Pct | SearchKind::Once => false,
         }
     }
 }
@@ -108,6 +116,7 @@ pub enum SearchName {
     Pos,
     Surw,
     Rff,
+    Novel,
     Predict,
     Pct,
     Sss,

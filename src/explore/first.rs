@@ -2,7 +2,7 @@
 //! program whose executions are long, or have no end, it does not come near the first choices for a long time; what a lot finds in its first draws it may
 //! find in a day.
 //!
-//! Which lots: in turn a random walk, partial order sampling, a selectively uniform walk, samples guided by what was read from whom, priorities. Between
+//! Which lots: in turn a random walk, partial order sampling, a selectively uniform walk, samples guided by what was read from whom, priorities, executions that begin like one that showed something new. Between
 //! them what executions of the search allow that they did not show: circles of locks at once, operations in the other order as every third one. In a longer
 //! search what few preemptions can bring about comes beside these (see [`super::few`]). What they find is a bug like any other. They are no part of the search: its counts,
 //! its outcomes and whether it is complete do not depend on them.
@@ -18,7 +18,7 @@ use super::few::Few;
 use crate::config::Config;
 use crate::finding::FewRun;
 use crate::schedule::Schedule;
-use crate::search::{Pct, Predict, Random, Rff, Search, Surw};
+use crate::search::{Novel, Pct, Predict, Random, Rff, Search, Surw};
 use crate::trace::Trace;
 
 /// What an execution costs beside its transitions, in transitions.
@@ -55,7 +55,7 @@ const TURNED: u64 = 3;
 
 /// What is drawn by lot.
 pub(super) struct First {
-    lots: [Box<dyn Search>; 5],
+    lots: [Box<dyn Search>; 6],
     /// What executions allow that they did not show.
     predict: Predict,
     few: Few,
@@ -83,10 +83,9 @@ pub(super) struct First {
 }
 
 /// The order in which they come.
-const TURNS: [usize; 6] = [0, 3, 1, 2, 3, 4];
-/// The same where the search is out of reach: half of it is partial order sampling, the only one that finds the bug of `scripts/first/safe_stack.c`, which needs five
-/// preemptions at certain places, within minutes.
-const TURNS_ON: [usize; 8] = [1, 3, 1, 0, 1, 3, 1, 4];
+const TURNS: [usize; 8] = [0, 3, 5, 1, 2, 3, 5, 4];
+/// The same where the search is out of reach: half of it begins like what showed something new, which finds bugs that need several rare things in turn.
+const TURNS_ON: [usize; 8] = [5, 3, 5, 1, 5, 0, 5, 4];
 
 /// A schedule that was drawn: by whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +112,7 @@ impl First {
                 Box::new(Surw::new(seed)),
                 Box::new(Rff::new(seed)),
                 Box::new(Pct::new(seed, DEPTH, Pct::FAIR)),
+                Box::new(Novel::new(seed)),
             ],
             predict: Predict::new(seed),
             few: Few::new(),

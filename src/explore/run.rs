@@ -159,7 +159,7 @@ pub(super) fn explore_part(config: &Config, of: Of) -> Result<Explored, Failure>
     let (outcomes, sharing) = (std::mem::take(&mut state.outcomes), state.sharing.clone());
     let covering = state.covering.take();
     let chances = state.search.chances();
-    let keeps = matches!(setting.of, Of::Lot(_)) && config.search == SearchKind::Rff;
+    let keeps = matches!(setting.of, Of::Lot(_)) && config.search.keeps();
     let kept = if keeps { state.search.save() } else { None };
     let mut summary = Summary { unfinished, ..summary(config, &worker, state, &outcomes, bugs) };
     save_outcomes(&setting, (&mut worker, &mut inspector), &outcomes, &mut summary);

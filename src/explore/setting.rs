@@ -23,7 +23,7 @@ use crate::runtime::streams::Input;
 use crate::runtime::{cpu, room, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Awaited, Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
-use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Rff, Search, Split, Transactions, Watch};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Novel, Pct, Rff, Search, Split, Transactions, Watch};
 use crate::trace::Trace;
 
 /// Transitions without progress after which an execution is cut when no bound is given and the search looks at every state.
@@ -89,13 +89,12 @@ impl Setting<'_> {
                 let split = Split::piece(piece, *into);
                 Ok(Box::new(split.map_err(|why| Failure::environment(format!("the piece cannot be split: {why}")))?))
             }
-            Of::Lot(lot) if self.config.search == SearchKind::Rff && lot.kept.is_some() => {
-                let rff = Rff::after(self.config.seed, lot.kept.as_deref().unwrap_or_default());
-                Ok(Box::new(
-                    rff.map_err(|why| Failure::environment(format!("what the task goes on from is damaged: {why}")))?,
-                ))
-            }
-            Of::Whole | Of::Piece(_) | Of::Lot(_) => search_of(self.config),
+            Of::Lot(lot) => match &lot.kept {
+                Some(kept) => goes_on(self.config, kept)
+                    .map_err(|why| Failure::environment(format!("what the task goes on from is damaged: {why}"))),
+                None => search_of(self.config),
+            },
+            Of::Whole | Of::Piece(_) => search_of(self.config),
         }
     }
 
@@ -317,6 +316,14 @@ pub(super) fn identity_of(exe: &Path, program: &Path, with: &[Client]) -> Result
 }
 
 /// The search that was asked for, not begun.
+/// A search that goes on from what another one of its kind has kept.
+fn goes_on(config: &Config, kept: &[u8]) -> Result<Box<dyn Search>, String> {
+    Ok(match config.search {
+        SearchKind::Novel => Box::new(Novel::after(config.seed, kept)?),
+        _ => Box::new(Rff::after(config.seed, kept)?),
+    })
+}
+
 fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     match config.search {
         SearchKind::Once => Ok(Box::<Once>::default()),

@@ -261,7 +261,7 @@ pub struct Then {
 }
 
 /// Policies by name; what is not here stays on the thread.
-const POLICIES: [(Policy, &str); 8] = [
+const POLICIES: [(Policy, &str); 9] = [
     (Policy::STAY, "stay"),
     (Policy::RANDOM, "random"),
     (Policy::PCT, "pct"),
@@ -270,6 +270,7 @@ const POLICIES: [(Policy, &str); 8] = [
     (Policy::POS, "pos"),
     (Policy::SURW, "surw"),
     (Policy::RFF, "rff"),
+    (Policy::NOVEL, "novel"),
 ];
 
 impl Then {

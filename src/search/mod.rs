@@ -20,6 +20,7 @@ mod kept;
 mod lots;
 mod naive;
 mod node;
+mod novel;
 mod pct;
 mod persistent;
 mod phase;
@@ -48,6 +49,7 @@ pub use composed::Composed;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
 pub use naive::Naive;
+pub use novel::Novel;
 pub use pct::Pct;
 pub use pieces::Split;
 pub use predict::Predict;
@@ -76,6 +78,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "pos" => Some(Box::new(Random::pos(seed))),
         "surw" => Some(Box::new(Surw::new(seed))),
         "rff" => Some(Box::new(Rff::new(seed))),
+        "novel" => Some(Box::new(Novel::new(seed))),
         "predict" => Some(Box::new(Predict::new(seed))),
         "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,

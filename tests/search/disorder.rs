@@ -341,7 +341,7 @@ fn half_done(machine: &mut Machine, mut search: Box<dyn Search>) -> Box<dyn Sear
 }
 
 /// Every search that can be saved.
-const SAVED: [fn() -> Box<dyn Search>; 12] = [
+const SAVED: [fn() -> Box<dyn Search>; 13] = [
     || Box::new(InOrder::optimal()),
     || Box::new(InOrder::dpor()),
     || by_name("naive", 0).expect("known"),
@@ -350,6 +350,7 @@ const SAVED: [fn() -> Box<dyn Search>; 12] = [
     || by_name("pos", 1).expect("known"),
     || by_name("surw", 1).expect("known"),
     || by_name("rff", 1).expect("known"),
+    || by_name("novel", 1).expect("known"),
     || by_name("predict", 1).expect("known"),
     || Box::new(Pct::new(1, 3, Pct::FAIR)),
     || Box::new(Bounded::new(Bound::Delays(2))),

@@ -6,7 +6,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use vsrun::scenario::Scenario;
 use vsrun::schedule::Schedule;
-use vsrun::search::{Bound, Bounded, BoundedReduction, InOrder, Naive, Pct, Random, Rff, Search, Surw, Walk};
+use vsrun::search::{Bound, Bounded, BoundedReduction, InOrder, Naive, Novel, Pct, Random, Rff, Search, Surw, Walk};
 use vsrun::trace::Trace;
 use vsrun_model::arena::Policy;
 use vsrun_model::End;
@@ -31,7 +31,7 @@ fn programs() -> Vec<Program> {
 }
 
 /// The searches that can be saved.
-pub const KINDS: usize = 11;
+pub const KINDS: usize = 12;
 
 /// The search of that number, not begun.
 pub fn of_kind(kind: u8) -> Box<dyn Search> {
@@ -45,6 +45,7 @@ pub fn of_kind(kind: u8) -> Box<dyn Search> {
         8 => Box::new(Random::pos(1)),
         9 => Box::new(Surw::new(1)),
         10 => Box::new(Rff::new(1)),
+        11 => Box::new(Novel::new(1)),
         6 => Box::new(Bounded::new(Bound::Delays(2))),
         _ => Box::new(BoundedReduction::new(2)),
     }

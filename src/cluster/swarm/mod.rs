@@ -48,8 +48,8 @@ pub(super) struct Swarm {
     open: BTreeMap<PathBuf, Lot>,
     /// Executions that were made.
     executions: u64,
-    /// Where the last task of samples that are varied has left them.
-    kept: Option<u64>,
+    /// By kind of search, the last task that has kept what another one can go on from.
+    kept: BTreeMap<u32, u64>,
     bugs: BTreeMap<(BugKind, u64), Bug>,
     clock: Clock,
     began: Instant,
@@ -108,7 +108,7 @@ impl Swarm {
             last: 0,
             open: BTreeMap::new(),
             executions: 0,
-            kept: None,
+            kept: BTreeMap::new(),
             bugs: BTreeMap::new(),
             clock,
             began: Instant::now(),
@@ -168,7 +168,6 @@ impl Swarm {
         let number = self.last + 1;
         let (kind, faults) = self.plan.next(number);
         let share = |free: u64| free.div_ceil(TAKES * self.nodes as u64).max(SMALLEST).min(free);
-        let samples = plan::KINDS[kind].0 == crate::config::SearchKind::Rff;
         let lot = Lot {
             swarm: self.id,
             number,
@@ -176,7 +175,7 @@ impl Swarm {
             seed: seed_of(self.description.seed, number),
             faults,
             executions: self.free().map(share),
-            from: self.kept.filter(|_| samples),
+            from: self.kept.get(&(kind as u32)).copied(),
         };
         let path = lot.write(&self.dir).map_err(|e| Failure::environment(format!("{}: {e}", escape(&self.dir))))?;
         self.last = number;
@@ -216,7 +215,7 @@ impl Swarm {
         self.executions += done.executions;
         self.plan.take((done.lot.kind as usize, done.lot.faults), news, done.seconds);
         if done.kept.is_some() {
-            self.kept = Some(done.lot.number);
+            self.kept.insert(done.lot.kind, done.lot.number);
         }
         for bug in &done.bugs {
             self.forget_longer(bug);

@@ -7,7 +7,7 @@ use crate::config::SearchKind;
 const LATELY: f64 = 0.6;
 
 /// The searches, with the depth of bugs that they look for, where that is said.
-pub(super) const KINDS: [(SearchKind, u32); 9] = [
+pub(super) const KINDS: [(SearchKind, u32); 10] = [
     (SearchKind::Random, 0),
     (SearchKind::Pct, 2),
     (SearchKind::Rff, 0),
@@ -17,6 +17,7 @@ pub(super) const KINDS: [(SearchKind, u32); 9] = [
     (SearchKind::Predict, 0),
     (SearchKind::Walk, 0),
     (SearchKind::Pct, 3),
+    (SearchKind::Novel, 0),
 ];
 
 /// How it is called: `pct d=2`.

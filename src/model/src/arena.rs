@@ -23,7 +23,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 66;
+pub const VERSION: u32 = 67;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -185,10 +185,13 @@ impl Policy {
     /// As [`Policy::POS`], with the operations put off that `Aims::wishes` hold back (RFF: Wolff, Shi, Duck, Mathur, Roychoudhury, Greybox fuzzing
     /// for concurrency testing, ASPLOS 2024). After `pct_fair` transitions as [`Policy::RANDOM`].
     pub const RFF: Policy = Policy(7);
+    /// As [`Policy::POS`]; what came after what is noted of all transitions, with threads and repetitions told apart. After `pct_fair` transitions as
+    /// [`Policy::RANDOM`].
+    pub const NOVEL: Policy = Policy(8);
 
     /// An execution of it tells what it has met, in [`Arena::aims`].
     pub fn aims(self) -> bool {
-        matches!(self, Policy::SURW | Policy::RFF)
+        matches!(self, Policy::SURW | Policy::RFF | Policy::NOVEL)
     }
 }
 
@@ -208,7 +211,7 @@ pub struct Plan {
     pub pct_depth: u32,
     /// Estimate k of the number of transitions, among which [`Policy::PCT`] puts its changes of priority.
     pub pct_length: u32,
-    /// Transitions after which [`Policy::PCT`], [`Policy::SURW`] and [`Policy::RFF`] become fair.
+    /// Transitions after which [`Policy::PCT`], [`Policy::SURW`], [`Policy::RFF`] and [`Policy::NOVEL`] become fair.
     pub pct_fair: u64,
     /// Transitions after which the execution is cut.
     pub max_depth: u64,

@@ -14,6 +14,10 @@ pub const MAX_NOTED_AIMS: usize = 4096;
 const PLACES: usize = 2 * MAX_NOTED_AIMS;
 /// Objects of which it is known who wrote them last: a power of two.
 const WRITTEN: usize = 1024;
+/// Events of which it is known how often they have happened: a power of two.
+const HAPPENED: usize = 1024;
+/// Of what happens more often, and of threads beyond it that have one creator, it is the same.
+const TOLD_APART: u32 = 4;
 
 /// A number of its own for each two that are put in, with overwhelming probability.
 pub const fn paired(a: u64, b: u64) -> u64 {
@@ -40,6 +44,11 @@ impl Event {
     pub fn new(object: u64, (kind, writes): (u8, bool), place: u32, start: u64) -> Event {
         let what = u64::from(place) << 8 | u64::from(kind);
         Event { object, id: paired(paired(object, what), start) | 1, writes, pad: [0; 7] }
+    }
+
+    /// The same by that thread, told apart from others that do the same.
+    pub fn of(self, uid: Uid) -> Event {
+        Event { id: paired(self.id, uid.number().min(TOLD_APART).into()) | 1, ..self }
     }
 }
 
@@ -141,6 +150,8 @@ pub struct Aims {
     places: [u32; PLACES],
     /// (object, event that wrote it last), by hash.
     written: [(u64, u64); WRITTEN],
+    /// (event, how often it has happened), by hash.
+    happened: [(u64, u64); HAPPENED],
 }
 
 impl Aims {
@@ -155,6 +166,7 @@ impl Aims {
         self.pairs.clear();
         self.places.fill(0);
         self.written.fill((0, 0));
+        self.happened.fill((0, 0));
     }
 
     /// False: somebody who is not to has written there.
@@ -198,6 +210,14 @@ impl Aims {
             (known, event) if known == object => event,
             _ => 0,
         }
+    }
+
+    /// The event happens once more: told apart from its first times, as far as these are known. Of two in one place the later one is known.
+    pub fn once_more(&mut self, event: Event) -> Event {
+        let place = &mut self.happened[event.id as usize / 2 % HAPPENED];
+        let before = if place.0 == event.id { place.1 } else { 0 };
+        *place = (event.id, before + 1);
+        Event { id: paired(event.id, before.min(u64::from(TOLD_APART) - 1)) | 1, ..event }
     }
 
     /// Of two objects in one place the later one is known.

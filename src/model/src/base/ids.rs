@@ -31,6 +31,15 @@ impl Uid {
         (self.0 & Uid::HASHED == 0 && self.0 > Uid::MAIN.0).then_some(Uid(self.0 >> 12))
     }
 
+    /// As which one its creator made it, from 1; 0: that is not known any more.
+    pub fn number(self) -> u32 {
+        if self.0 & Uid::HASHED == 0 {
+            (self.0 & 0xfff) as u32
+        } else {
+            0
+        }
+    }
+
     /// The name that [`fmt::Display`] printed.
     pub fn parse(text: &str) -> Option<Uid> {
         if let Some(hash) = text.strip_prefix('h') {

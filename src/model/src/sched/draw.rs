@@ -1,12 +1,16 @@
 //! Who moves next where lots decide it: the policies of searches that sample schedules.
 
 use crate::arena::{Arena, Policy};
-use crate::base::aims::{Event, Pair};
+use crate::base::aims::{paired, Event, Pair};
 use crate::base::{Kind, ObjId, Op, Tid, NONE};
 use crate::relation::depend::dependent_after;
 use crate::sched::sharing::name_of;
 use crate::sched::step::mixed;
-use crate::state::Effects;
+use crate::state::{Effects, Thread};
+
+fn uses_memory(kind: Kind) -> bool {
+    matches!(kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT)
+}
 
 impl Arena {
     /// By the policy, which is one of these.
@@ -18,6 +22,7 @@ impl Arena {
             Policy::PCT => self.pick_pct(),
             Policy::WALK => self.pick_by_rest(),
             Policy::POS => self.pick_pos(),
+            Policy::NOVEL => self.pick_novel(),
             _ => self.pick_random(),
         }
     }
@@ -256,9 +261,8 @@ impl Arena {
     fn event(&self, t: Tid, op: &Op, o: ObjId) -> Option<Event> {
         let object = self.world.objects.get(o)?;
         let fiber = &self.world.threads[t].fiber;
-        let uses_memory = matches!(op.kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
-        let place = if uses_memory { fiber.place } else { 0 };
-        let writes = !uses_memory || op.writes_memory();
+        let place = if uses_memory(op.kind) { fiber.place } else { 0 };
+        let writes = !uses_memory(op.kind) || op.writes_memory();
         Some(Event::new(name_of(object.key), (op.kind.0, writes), place, fiber.start))
     }
 
@@ -273,6 +277,32 @@ impl Arena {
             self.aims.note_pair(Pair { object: event.object, writer, event: event.id, writes: event.writes.into() });
             if event.writes {
                 self.aims.set_last_write(event.object, event.id);
+            }
+        }
+    }
+
+    /// Partial order sampling; what came after what is noted elsewhere.
+    fn pick_novel(&mut self) -> Option<(Tid, u32)> {
+        if self.taken >= self.plan.pct_fair {
+            return self.pick_random();
+        }
+        self.pick_pos()
+    }
+
+    /// Thread `t` makes a transition: what it comes after.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_what_is_novel(&mut self, t: Tid) {
+        let Thread { pending: op, uid, .. } = self.world.threads[t];
+        for (nth, o) in op.operands().into_iter().enumerate() {
+            let Some(event) = self.event(t, &op, o) else { continue };
+            let Event { object, id, writes, .. } = self.aims.once_more(event.of(uid));
+            // Variables that share a word are apart.
+            let object = if uses_memory(op.kind) { paired(object, u64::from(op.bytes()[nth.min(1)])) } else { object };
+            let writer = self.aims.last_write(object);
+            self.aims.note_pair(Pair { object, writer, event: id, writes: writes.into() });
+            if writes {
+                self.aims.set_last_write(object, id);
             }
         }
     }

@@ -269,7 +269,8 @@ impl Arena {
 
     fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
         let chosen = match self.plan.policy {
-            Policy::RANDOM | Policy::PCT | Policy::WALK | Policy::POS | Policy::SURW | Policy::RFF => self.draw(),
+            Policy::RANDOM | Policy::PCT | Policy::WALK | Policy::POS => self.draw(),
+            Policy::SURW | Policy::RFF | Policy::NOVEL => self.draw(),
             policy => self.pick_stay().map(|pick| if policy == Policy::LIKELY { self.likely(pick) } else { pick }),
         };
         if chosen.is_none() {
@@ -374,6 +375,9 @@ impl Arena {
         self.follow(t, value);
         if self.plan.orders {
             self.note_orders(t);
+        }
+        if self.plan.policy == Policy::NOVEL {
+            self.note_what_is_novel(t);
         }
         if self.plan.blind {
             self.unrecorded += 1;
