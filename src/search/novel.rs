@@ -2,8 +2,8 @@
 //!
 //! What is new is a pair of operations, as in [`rff`](super::rff): one came after the other had written the same object last. Here threads that do the same
 //! are told apart, and the first times from later ones, so that an execution in which a loop goes round once more, or is left early, shows something
-//! new. Such an execution is kept. Most of the next ones begin with the steps of one that was kept, up to a place that is drawn, and go on by partial order sampling
-//! (POS): what needs several rare things to happen in turn is found from executions that have come to the first of them, where samples would have to come to all of
+//! new. Such an execution is kept. Most of the next ones begin with the steps of one that was kept, up to a place that is drawn and comes before the new pair, or right after it, and go on by
+//! partial order sampling (POS): what needs several rare things to happen in turn is found from executions that have come to the first of them, where samples would have to come to all of
 //! them at once. Which one is gone on from is drawn in favour of those whose pair is rare and from which few began (as Go-Explore does with states: Ecoffet,
 //! Huizinga, Lehman, Stanley, Clune, First return, then explore, Nature 590, 2021; and greybox fuzzers with inputs). Every few executions nothing is begun with.
 
@@ -40,13 +40,14 @@ struct Start {
     seed: u64,
     /// The steps that come first.
     first: Vec<Saved>,
-    /// It is run once more, to be kept, for that pair was new.
-    shows: Option<u64>,
+    /// It is run once more, to be kept, for that pair was new, after so many transitions.
+    shows: Option<(u64, u32)>,
 }
 
 /// An execution that showed a new pair.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
+    /// Its steps up to the one that showed it.
     steps: Vec<Saved>,
     /// The pair.
     shows: u64,
@@ -119,16 +120,16 @@ impl Novel {
         Start { seed, first, shows: None }
     }
 
-    /// A pair of an execution that none before has shown.
-    fn count(&mut self, pairs: &[Pair]) -> Option<u64> {
+    /// The first pair of an execution that none before has shown, and after how many transitions.
+    fn count(&mut self, pairs: &[Pair]) -> Option<(u64, u32)> {
         let mut new = None;
-        for &Pair { object, writer, event, .. } in pairs {
+        for &Pair { object, writer, event, at, .. } in pairs {
             let pair = paired(object, paired(writer, event));
             if let Some(times) = self.pairs.get_mut(&pair) {
                 *times += 1;
             } else if self.pairs.len() < MOST_PAIRS {
                 self.pairs.insert(pair, 1);
-                new = new.or(Some(pair));
+                new = new.or(Some((pair, at)));
             }
         }
         new
@@ -174,8 +175,8 @@ impl Search for Novel {
                 let shows = self.count(&trace.pairs);
                 self.again.extend(shows.map(|pair| Start { shows: Some(pair), ..start }));
             }
-            Some(shows) => {
-                let steps = trace.steps.iter().take(MAX_PREFIX).map(|s| (s.act.uid.0, s.value, s.act.op.kind.0));
+            Some((shows, at)) => {
+                let steps = trace.steps.iter().take(MAX_PREFIX.min(at as usize + 1)).map(|s| (s.act.uid.0, s.value, s.act.op.kind.0));
                 self.keep(steps.collect(), shows);
             }
         }

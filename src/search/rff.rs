@@ -133,7 +133,7 @@ impl Rff {
 
     fn learn(&mut self, wishes: &[Saved], trace: &Trace) {
         let mut new = false;
-        for &Pair { object, writer, event, writes } in &trace.pairs {
+        for &Pair { object, writer, event, writes, .. } in &trace.pairs {
             if self.pairs.len() >= MOST_PAIRS || !self.pairs.insert((object, writer, event)) {
                 continue;
             }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_was_kept_is_varied_by_another_seed() {
         let mut first = Rff::new(1);
-        let pair = |writer, event| Pair { object: 7, writer, event, writes: 1 };
+        let pair = |writer, event| Pair { object: 7, writer, event, writes: 1, at: 0 };
         for _ in 0..20 {
             let ticket = first.next().expect("there is always another one").ticket;
             first.done(ticket, &Trace { pairs: vec![pair(0, 3), pair(3, 5 + ticket)], ..Trace::default() });

@@ -126,7 +126,9 @@ pub struct Pair {
     /// The event.
     pub event: u64,
     /// 1: it writes itself.
-    pub writes: u64,
+    pub writes: u32,
+    /// With [`Policy::NOVEL`](crate::arena::Policy::NOVEL): after how many transitions that was so for the first time.
+    pub at: u32,
 }
 
 /// What an execution is aimed at, and what it has met.
@@ -194,7 +196,8 @@ impl Aims {
     pub fn note_pair(&mut self, pair: Pair) {
         let mut at = paired(pair.writer, pair.event) as usize % PLACES;
         while let Some(index) = self.places[at].checked_sub(1) {
-            if self.pairs[index] == pair {
+            let known = &self.pairs[index];
+            if (known.object, known.writer, known.event, known.writes) == (pair.object, pair.writer, pair.event, pair.writes) {
                 return;
             }
             at = (at + 1) % PLACES;

@@ -274,7 +274,7 @@ impl Arena {
                 self.aims.wishes[i].follow(&event);
             }
             let writer = self.aims.last_write(event.object);
-            self.aims.note_pair(Pair { object: event.object, writer, event: event.id, writes: event.writes.into() });
+            self.aims.note_pair(Pair { object: event.object, writer, event: event.id, writes: event.writes.into(), at: 0 });
             if event.writes {
                 self.aims.set_last_write(event.object, event.id);
             }
@@ -300,7 +300,8 @@ impl Arena {
             // Variables that share a word are apart.
             let object = if uses_memory(op.kind) { paired(object, u64::from(op.bytes()[nth.min(1)])) } else { object };
             let writer = self.aims.last_write(object);
-            self.aims.note_pair(Pair { object, writer, event: id, writes: writes.into() });
+            let at = self.taken.min(u64::from(u32::MAX)) as u32;
+            self.aims.note_pair(Pair { object, writer, event: id, writes: writes.into(), at });
             if writes {
                 self.aims.set_last_write(object, id);
             }
