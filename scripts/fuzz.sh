@@ -6,6 +6,8 @@
 #   scenario     scenario files: what `show` prints of them, the schedules that a replay takes from them
 #   saved        saved searches: the header
 #   search       saved searches: the state of each search that can be saved; what is accepted goes on, on programs of the model
+#   pieces       pieces.json: what a search was split into
+#   swarm        files of a swarm: its description, tasks, what these came to
 #   annotations  files of --annotations
 #   elf          ELF files: checks before the start, libraries, fingerprint, symbols, source lines
 #   allowed      ELF files: what their threads may do (persistent sets)
@@ -23,7 +25,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-all=(scenario saved search annotations elf allowed sites unwind ldcache arguments)
+all=(scenario saved search pieces swarm annotations elf allowed sites unwind ldcache arguments)
 seconds=600 short=0 only_build=0
 if [ "${1:-}" = --short ]; then
     short=1
@@ -64,7 +66,7 @@ each=$((seconds * jobs / $#))
 # How many inputs a target gets in a short run: some seconds' worth.
 short_of() {
     case $1 in
-        annotations | ldcache) echo 100000 ;;
+        annotations | ldcache | pieces | swarm) echo 100000 ;;
         saved | unwind | scenario | search) echo 20000 ;;
         allowed | sites) echo 1000 ;;
         *) echo 4000 ;;

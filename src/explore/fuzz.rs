@@ -3,6 +3,7 @@
 use super::annotations::{annotations_of, declared_twice};
 use super::executions::Counts;
 use super::found::Found;
+use super::pieces::{words, Manifest};
 use super::save::Saved;
 use crate::base::hash::fnv1a;
 
@@ -32,6 +33,18 @@ pub fn saved(bytes: &[u8]) -> Option<Vec<u8>> {
     sharing.start_over(counts.executions);
     counts.start_over();
     Some(search)
+}
+
+/// The content of `pieces.json`: whether it is accepted.
+pub fn pieces(bytes: &[u8]) -> bool {
+    let Ok(mut manifest) = Manifest::parse(bytes) else { return false };
+    let read = |manifest: &Manifest| Manifest::parse(&serde_json::to_vec(manifest).unwrap_or_default());
+    assert_eq!(read(&manifest).as_ref(), Ok(&manifest), "what was read is written otherwise");
+    for name in manifest.pieces.iter().take(2).cloned().collect::<Vec<_>>() {
+        manifest.divide(&name, 3, 4);
+    }
+    let _ = (manifest.turn + 1, words(&manifest.words));
+    true
 }
 
 /// The bytes with the checksum that they need in the place of the last ones.

@@ -176,7 +176,11 @@ impl Search for Novel {
                 self.again.extend(shows.map(|pair| Start { shows: Some(pair), ..start }));
             }
             Some((shows, at)) => {
-                let steps = trace.steps.iter().take(MAX_PREFIX.min(at as usize + 1)).map(|s| (s.act.uid.0, s.value, s.act.op.kind.0));
+                let steps = trace
+                    .steps
+                    .iter()
+                    .take(MAX_PREFIX.min(at as usize + 1))
+                    .map(|s| (s.act.uid.0, s.value, s.act.op.kind.0));
                 self.keep(steps.collect(), shows);
             }
         }

@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 type Target = fn(&[u8]) -> bool;
 
 /// Every target, by its name.
-const TARGETS: [(&str, Target); 10] = [
+const TARGETS: [(&str, Target); 12] = [
     ("allowed", targets::allowed),
     ("annotations", targets::annotations),
     ("arguments", targets::arguments),
     ("elf", targets::elf),
     ("ldcache", targets::ldcache),
+    ("pieces", targets::pieces),
     ("saved", targets::saved),
     ("scenario", targets::scenario),
     ("search", targets::search),
     ("sites", targets::sites),
+    ("swarm", targets::swarm),
     ("unwind", targets::unwind),
 ];
 
@@ -76,5 +78,19 @@ fn saved_searches_of_the_corpus_are_those_of_today() {
             assert!(targets::search(&seed), "{}", path.display());
             assert!(fs::read(&path).is_ok_and(|there| there == seed), "{}", path.display());
         }
+    }
+}
+
+/// The same of files of a swarm.
+#[test]
+fn files_of_swarms_of_the_corpus_are_those_of_today() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/swarm");
+    for (seed, name) in vsrun::cluster::swarm::fuzz::seeds().into_iter().zip(["clock", "lot", "done"]) {
+        let path = directory.join(name);
+        if std::env::var_os("VSRUN_CORPUS").is_some() {
+            fs::write(&path, &seed).unwrap();
+        }
+        assert!(targets::swarm(&seed), "{}", path.display());
+        assert!(fs::read(&path).is_ok_and(|there| there == seed), "{}", path.display());
     }
 }

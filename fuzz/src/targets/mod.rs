@@ -15,7 +15,7 @@ use vsrun::binary::ldcache::LdCache;
 use vsrun::binary::modules::Mapping;
 use vsrun::report::show;
 use vsrun::scenario::{sealed, Scenario};
-use vsrun::{args, binary, explore};
+use vsrun::{args, binary, cluster, explore};
 
 pub use searches::{search, seed};
 pub use tables::unwind;
@@ -41,6 +41,16 @@ pub fn scenario(data: &[u8]) -> bool {
 /// A saved search: its header, with a checksum that holds.
 pub fn saved(data: &[u8]) -> bool {
     explore::fuzz::saved(data).is_some() || explore::fuzz::saved(&explore::fuzz::with_checksum(data)).is_some()
+}
+
+/// The file that tells the pieces of a search.
+pub fn pieces(data: &[u8]) -> bool {
+    explore::fuzz::pieces(data)
+}
+
+/// A file of a swarm.
+pub fn swarm(data: &[u8]) -> bool {
+    cluster::swarm::fuzz::file(data)
 }
 
 /// An annotation file.

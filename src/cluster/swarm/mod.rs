@@ -3,6 +3,7 @@
 //! killed, the command too, costs no more than the tasks under way.
 
 mod chance;
+pub mod fuzz;
 mod plan;
 mod store;
 mod sum;
@@ -126,7 +127,7 @@ impl Swarm {
                 None => drop(swarm.open.insert(path.clone(), lot.clone())),
             }
         }
-        let rest = swarm.description.seconds.map(|seconds| Duration::from_secs_f64((seconds - clock.seconds).max(0.0)));
+        let rest = swarm.description.seconds.map(|seconds| clock.rest(seconds));
         swarm.until = more.time.or(rest).and_then(|time| swarm.began.checked_add(time));
         if let Some(executions) = more.executions {
             swarm.description.executions = Some(swarm.executions.saturating_add(executions));

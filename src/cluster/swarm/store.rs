@@ -15,6 +15,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -161,12 +162,20 @@ impl Description {
         let path = dir.join(NAME);
         let wrong = |why: String| Failure::environment(format!("{} is no directory of a swarm: {why}", escape(dir)));
         let bytes = files::read(&path, LARGEST).map_err(|e| wrong(format!("{}: {e}", escape(&path))))?;
-        let description: Description =
-            serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{} is damaged: {e}", escape(&path))))?;
-        if description.format != FORMAT || description.version != VERSION {
-            return Err(wrong(format!("{} was written by another version of vsrun", escape(&path))));
-        }
+        let description = Description::parse(&bytes).map_err(|why| wrong(format!("{} {why}", escape(&path))))?;
         Ok((description, fnv1a(bytes)))
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// What the file is instead.
+    pub fn parse(bytes: &[u8]) -> Result<Description, String> {
+        let description: Description = serde_json::from_slice(bytes).map_err(|e| format!("is damaged: {e}"))?;
+        match description.format == FORMAT && description.version == VERSION {
+            true => Ok(description),
+            false => Err("was written by another version of vsrun".into()),
+        }
     }
 }
 
@@ -274,18 +283,26 @@ impl Done {
             return Ok(None);
         }
         let done: Done = read(&path, MAGIC[1])?;
-        let sane = done.covered.is_whole() && done.seconds.is_finite() && done.newest.is_finite();
-        let counted = codec::counted([done.executions, done.transitions, done.cut, done.ended]).is_ok();
         if done.lot != *lot {
             return Err(Failure::environment(format!(
                 "{} is what another task, or one of another swarm, came to",
                 escape(&path)
             )));
         }
-        match sane && counted {
+        match done.can_be() {
             true => Ok(Some(done)),
             false => Err(Failure::environment(format!("{} cannot be used: what it says cannot be", escape(&path)))),
         }
+    }
+
+    /// What it says may have happened, and its scenarios are files of its directory.
+    pub fn can_be(&self) -> bool {
+        let sane = self.covered.is_whole() && self.seconds.is_finite() && self.newest.is_finite();
+        let beside =
+            |bug: &Bug| bug.scenario.as_ref().is_none_or(|name| Path::new(name).file_name() == Some(name.as_ref()));
+        let counts = [self.executions, self.transitions, self.cut, self.ended].into_iter();
+        let counts = counts.chain(self.chances.iter().map(|chance| chance.executions));
+        sane && self.bugs.iter().all(beside) && codec::counted(counts).is_ok()
     }
 }
 
@@ -317,8 +334,25 @@ impl Clock {
             return Ok(Clock::default());
         }
         let bytes = files::read(&path, LARGEST).map_err(|e| e.to_string());
-        let clock = bytes.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|e| e.to_string()));
+        let clock = bytes.and_then(|bytes| Clock::parse(&bytes));
         clock.map_err(|why| Failure::environment(format!("{} cannot be used: {why}", escape(&path))))
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(bytes: &[u8]) -> Result<Clock, String> {
+        let clock: Clock = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        match clock.seconds >= 0.0 && clock.newest >= 0.0 {
+            true => Ok(clock),
+            false => Err("no time can be less than none".into()),
+        }
+    }
+
+    /// What is left of so many seconds.
+    pub fn rest(&self, seconds: f64) -> Duration {
+        Duration::try_from_secs_f64((seconds - self.seconds).max(0.0)).unwrap_or(Duration::MAX)
     }
 
     pub fn write(&self, dir: &Path) -> io::Result<()> {
@@ -342,5 +376,22 @@ mod tests {
             assert!(unsealed::<Lot>(MAGIC[0], &other).is_err(), "byte {n}");
         }
         assert!(unsealed::<Lot>(MAGIC[1], &whole).is_err_and(|why| why.contains("another kind")));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let done = super::super::fuzz::done();
+        assert!(done.can_be() && done.bugs.len() == 1);
+        for name in ["../s.vsrun.json", "/s.vsrun.json", "a/s.vsrun.json", "..", ".", "", "s.vsrun.json/"] {
+            let mut other = done.clone();
+            other.bugs[0].scenario = Some(name.into());
+            assert!(!other.can_be(), "{name}");
+        }
+        for other in [Done { executions: u64::MAX, ..done.clone() }, Done { newest: f64::NAN, ..done.clone() }] {
+            assert!(!other.can_be(), "{other:?}");
+        }
+        assert!(Clock::parse(b"{\"seconds\": -1.0, \"newest\": 0.0}").is_err());
+        assert_eq!(Clock { seconds: 2.0, newest: 0.0 }.rest(1e300), Duration::MAX);
+        assert_eq!(Clock { seconds: 2.0, newest: 0.0 }.rest(3.0), Duration::from_secs(1));
     }
 }

@@ -57,7 +57,7 @@ struct Known {
 
 /// What is known of tasks so far.
 #[derive(Default)]
-struct Sum {
+pub(super) struct Sum {
     all: LotKind,
     searches: BTreeMap<usize, LotKind>,
     faults: BTreeMap<u32, LotKind>,
@@ -71,7 +71,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, done: &Done, dir: &Path) {
+    pub fn add(&mut self, done: &Done, dir: &Path) {
         let there = |bug: &Bug| bug.scenario.as_ref().is_some_and(|name| dir.join(name).exists());
         let news = self.covered.join(&done.covered);
         let bugs = done.bugs.iter().filter(|bug| !self.bugs.contains_key(&(bug.kind, bug.identity))).count() as u64;
@@ -112,7 +112,7 @@ impl Sum {
         self.unwatched |= !done.watched;
     }
 
-    fn report(&self) -> Swarm {
+    pub fn report(&self) -> Swarm {
         let named = |name: String, of: &LotKind| LotKind { name, ..of.clone() };
         let of_faults = |(faults, of): (&u32, &LotKind)| {
             let name = if *faults == 0 { "none".to_string() } else { names(*faults).join(",") };

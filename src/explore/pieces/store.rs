@@ -23,6 +23,7 @@ use super::super::save::Saved;
 use super::super::setting::Piece;
 use crate::base::files;
 use crate::base::text::escape;
+use crate::codec;
 use crate::search::{InOrder, Search};
 
 /// Its name in the directory.
@@ -35,7 +36,7 @@ const LARGEST: u64 = 64 << 20;
 
 /// What was split, and into what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(in super::super) struct Manifest {
     format: String,
     version: u32,
     /// The command, to be read.
@@ -100,16 +101,26 @@ impl Manifest {
         let path = dir.join(MANIFEST);
         let wrong = |why: String| Failure::environment(format!("{} is no directory of pieces: {why}", escape(dir)));
         let bytes = files::read(&path, LARGEST).map_err(|e| wrong(format!("{}: {e}", escape(&path))))?;
-        let manifest: Manifest =
-            serde_json::from_slice(&bytes).map_err(|e| wrong(format!("{} is damaged: {e}", escape(&path))))?;
+        Manifest::parse(&bytes).map_err(|why| wrong(format!("{} {why}", escape(&path))))
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// What the file is instead.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+        let manifest: Manifest = serde_json::from_slice(bytes).map_err(|e| format!("is damaged: {e}"))?;
         if manifest.format != FORMAT || manifest.version != VERSION {
-            return Err(wrong(format!("{} was written by another version of vsrun", escape(&path))));
+            return Err("was written by another version of vsrun".into());
         }
         let all: BTreeSet<&String> = manifest.pieces.iter().collect();
         let named = |name: &&String| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-        match all.len() == manifest.pieces.len() && all.iter().all(named) {
+        if all.len() != manifest.pieces.len() || !all.iter().all(named) {
+            return Err("is damaged: names of pieces".into());
+        }
+        match codec::counted([manifest.transitions]).is_ok() && manifest.turn < u32::MAX {
             true => Ok(manifest),
-            false => Err(wrong(format!("{} is damaged: names of pieces", escape(&path)))),
+            false => Err("is damaged: a count is larger than anybody has counted".into()),
         }
     }
 
@@ -136,7 +147,7 @@ impl Manifest {
     ///
     /// # Errors
     /// One is missing or damaged.
-    pub fn states(&self, dir: &Path) -> Result<Vec<State>, Failure> {
+    pub(super) fn states(&self, dir: &Path) -> Result<Vec<State>, Failure> {
         self.pieces.iter().map(|name| state_of(&piece_file(dir, name))).collect()
     }
 }
@@ -261,7 +272,8 @@ pub(super) fn bytes_of(words: &[OsString]) -> Vec<Vec<u8>> {
     words.iter().map(|word| word.as_bytes().to_vec()).collect()
 }
 
-fn words(bytes: &[Vec<u8>]) -> Vec<OsString> {
+/// The words that these bytes are.
+pub(in super::super) fn words(bytes: &[Vec<u8>]) -> Vec<OsString> {
     bytes.iter().map(|word| OsString::from_vec(word.clone())).collect()
 }
 

@@ -197,7 +197,9 @@ impl Aims {
         let mut at = paired(pair.writer, pair.event) as usize % PLACES;
         while let Some(index) = self.places[at].checked_sub(1) {
             let known = &self.pairs[index];
-            if (known.object, known.writer, known.event, known.writes) == (pair.object, pair.writer, pair.event, pair.writes) {
+            if (known.object, known.writer, known.event, known.writes)
+                == (pair.object, pair.writer, pair.event, pair.writes)
+            {
                 return;
             }
             at = (at + 1) % PLACES;

@@ -274,7 +274,13 @@ impl Arena {
                 self.aims.wishes[i].follow(&event);
             }
             let writer = self.aims.last_write(event.object);
-            self.aims.note_pair(Pair { object: event.object, writer, event: event.id, writes: event.writes.into(), at: 0 });
+            self.aims.note_pair(Pair {
+                object: event.object,
+                writer,
+                event: event.id,
+                writes: event.writes.into(),
+                at: 0,
+            });
             if event.writes {
                 self.aims.set_last_write(event.object, event.id);
             }
