@@ -749,7 +749,10 @@ impl Reduction {
     }
 
     fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) {
-        if self.tree.node(at).depth < self.base {
+        // Above a piece everything that is enabled is a branch, or sleeps. That it sleeps is right as long as what it does next to others is the same
+        // in either order: where the execution has ended after one of them (an assertion that fails outside of what is visible), it is not, and nobody else
+        // looks at the other order.
+        if self.tree.node(at).depth < self.base && !v.iter().any(|step| step.did.has(Effects::LAST)) {
             return;
         }
         match self.insertion {
