@@ -101,6 +101,7 @@ fn what_is_explored_does_not_depend_on_how_executions_begin() {
         ("--search surw --max-executions 100 ./lockcount 4", 60),
         ("--search rff --max-executions 100 ./lockcount 4", 60),
         ("--search pos --max-executions 100 ./lockcount 4", 60),
+        ("--search novel --max-executions 100 ./lockcount 4", 60),
         ("--search optimal ./cond_lost buggy", 0),
         ("--search optimal ./lock_free ticket", 0),
     ] {
@@ -119,6 +120,32 @@ fn all_is_put_back() {
         let run = place.both(line);
         assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 60), "{run}");
         assert!(number(&run, "rolled_back") >= 40, "{run}");
+    }
+}
+
+/// Large pages, shared and moved memory, what the kernel writes: put back, or the next execution is forked, and it is said why.
+#[test]
+fn memory_of_all_kinds_is_put_back_or_said_why_not() {
+    let place = Place::new("memory");
+    place.compile("back_memory");
+    let shared = Some("it uses files or memory that processes share");
+    for (kind, why) in [
+        ("huge", None),
+        ("hugetlb", None),
+        ("over", None),
+        ("received", None),
+        ("collapse", Some("system call madvise")),
+        ("freed", Some("system call madvise")),
+        ("moved", Some("system call mremap")),
+        ("locked", Some("system call mlock")),
+        ("memfd", shared),
+        ("shared", shared),
+        ("file", shared),
+    ] {
+        let run = place.both(&format!("--search optimal --race off ./back_memory {kind}"));
+        assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 24), "{run}");
+        let (back, said) = (number(&run, "rolled_back"), run["not_rolled_back"].as_str());
+        assert!(said == why && if why.is_none() { back > 10 } else { back == 0 }, "{kind}: {run}");
     }
 }
 

@@ -59,4 +59,14 @@ fn dockers_profile_is_told_with_the_flag_that_helps_and_nothing_else_is_missing(
     assert!(status == Some(1) && said.starts_with("DEADLOCK: 3 threads wait for each other"), "{status:?} {said}");
     let (status, said) = place.run("personality", &["replay", "philosophers_threads-deadlock-1.vsrun.json"]);
     assert!(status == Some(1) && said.starts_with("DEADLOCK: "), "{status:?} {said}");
+    // Executions cannot go back without userfaultfd: they are forked, and the same comes of it.
+    for how in ["rollback", "fork"] {
+        let line = ["--format", "json", "--search", "optimal", "--keep-going", "--checkpoint", how];
+        let (status, said) = place.run("personality", &[&line[..], &["./philosophers_threads", "3"]].concat());
+        let report: serde_json::Value =
+            said.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+        assert_eq!((status, &report["executions"], &report["rolled_back"]), (Some(1), &7.into(), &0.into()), "{said}");
+        let why = report["not_rolled_back"].as_str().unwrap_or_default();
+        assert_eq!(why.contains("userfaultfd"), how == "rollback", "{why}");
+    }
 }
