@@ -1,4 +1,4 @@
-/* A lock-free stack of indices with a free count, three threads that pop and push: one entry is had twice. */
+/* A lock-free stack of indices with a free count, three threads that pop and push: one entry is had twice.  FIXED: a mutex around each. */
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
@@ -7,6 +7,13 @@
 enum { N = 3 };
 static struct { _Atomic int value; _Atomic int next; } array[N];
 static _Atomic int head, count;
+
+#ifdef FIXED
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+#define ALONE(statement) (pthread_mutex_lock(&m), statement, pthread_mutex_unlock(&m))
+#else
+#define ALONE(statement) (statement)
+#endif
 
 static int pop(void)
 {
@@ -40,14 +47,14 @@ static void *use(void *arg)
     for (int i = 0; i < 2; i++) {
         int index;
         for (;;) {
-            index = pop();
+            ALONE(index = pop());
             if (index >= 0)
                 break;
             sched_yield();
         }
         array[index].value = number;
         assert(array[index].value == number);
-        push(index);
+        ALONE(push(index));
     }
     return NULL;
 }
