@@ -66,9 +66,10 @@ failed = []
 for program in programs:
     cells = []
     for search in searches:
-        found = [run(program, search, seed) for seed in range(1, seeds + 1)]
+        # That one takes half a minute.
+        found = [run(program, search, seed) for seed in range(1, 2 if short and program == "safe_stack" else seeds + 1)]
         there = [f for f in found if f]
-        if short and (len(there) < seeds or max(f[1] for f in there) > BOUNDS[program]):
+        if short and (len(there) < len(found) or max(f[1] for f in there) > BOUNDS[program]):
             failed.append(f"{program}: {found}")
         if len(there) * 2 < len(found):
             cells.append(f"{len(there)} of {seeds}")
@@ -77,7 +78,7 @@ for program in programs:
         worst = (10**9, limit)
         ranked = [f or worst for f in found]
         executions, seconds = statistics.median_low(f[0] for f in ranked), statistics.median_low(f[1] for f in ranked)
-        most = "" if len(there) == seeds else f", {len(there)} of {seeds}"
+        most = "" if len(there) == len(found) else f", {len(there)} of {seeds}"
         cells.append(f"{executions}, {seconds:.2f} s{most}")
     lines.append(f"| {program} | " + " | ".join(cells) + " |")
     print(lines[-1], file=sys.stderr, flush=True)
