@@ -675,6 +675,12 @@ impl<'a> Shared<'a> {
         if !overtaking.is_empty() {
             counts.see(&[Reason::Tso].into());
         }
+        if self.setting.config.search.reduces() && outcome.trace.sends_what_came_later().is_some() {
+            counts.see(&[Reason::Unwatched].into());
+            counts.note(
+                "a thread changed memory that another one was about to write or send by a call (write, send, ..): what is sent when that comes earlier may not have been explored (--search naive explores it)",
+            );
+        }
         for pair in &overtaking {
             worker.overtaking(pair).iter().for_each(|text| counts.note(text));
         }
