@@ -3,7 +3,6 @@
 use vsrun_model::aims::{Pair, TimesUsed};
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
-use vsrun_model::kind::Channels;
 use vsrun_model::progress::{Advance, Progress, NO_PROGRESS};
 use vsrun_model::watch::Entry;
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
@@ -191,21 +190,18 @@ impl Trace {
 
     /// A call that writes to a channel takes the bytes when it is performed. That its thread has come to read memory that others use is a step of its own
     /// before that. If another thread changes the memory between the two, the call finds what came later than that step says; then an execution is not the
-    /// one that a reduction takes it for. The call, as its kind and the step at which it is performed.
+    /// one that a reduction takes it for. Gives the step at which such a call is performed.
     pub fn sends_what_came_later(&self) -> Option<usize> {
-        let uses = |s: &Step| matches!(s.act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
         let call = Entry::FUNCTION | Entry::CALL;
         let by_call = |s: &Step| s.act.op.kind == Kind::MEM_READ && s.act.op.arg as u32 & call == call;
         self.steps.iter().enumerate().filter(|(_, s)| by_call(s)).find_map(|(n, read)| {
             let behind = || self.steps.iter().enumerate().skip(n + 1);
-            let (at, sends) = behind().find(|(_, s)| s.act.uid == read.act.uid && !uses(s))?;
-            let kind = sends.act.op.kind;
-            let takes = matches!(kind.row().channels, Channels::Writes | Channels::Sends | Channels::SendsTo)
-                || matches!(kind, Kind::FILE_WRITE | Kind::MSG_SEND);
+            let (at, sends) = behind().find(|(_, s)| s.act.uid == read.act.uid && !s.act.op.kind.uses_memory())?;
             let changes = |(_, s): (usize, &Step)| {
-                s.act.uid != read.act.uid && uses(s) && s.act.writes_memory() && s.act.op.obj == read.act.op.obj
+                let [one, other] = [read.act.op.obj, read.act.op.obj2].map(|word| s.act.op.names(word));
+                s.act.uid != read.act.uid && s.act.writes_memory() && (one || other)
             };
-            (takes && behind().take_while(|(k, _)| *k < at).any(changes)).then_some(at)
+            (sends.act.op.kind.takes_bytes() && behind().take_while(|(k, _)| *k < at).any(changes)).then_some(at)
         })
     }
 

@@ -142,7 +142,7 @@ struct Guide<'s> {
 
 impl<'s> Guide<'s> {
     fn new(scenario: &'s Scenario, by_name: bool) -> Guide<'s> {
-        let uses = |step: &ScenarioStep| matches!(step.op, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
+        let uses = |step: &ScenarioStep| step.op.uses_memory();
         let (memory, wanted): (Vec<usize>, Vec<usize>) =
             (0..scenario.steps.len()).partition(|&n| uses(&scenario.steps[n]));
         let memory = !memory.is_empty();

@@ -315,15 +315,16 @@ pub(super) fn identity_of(exe: &Path, program: &Path, with: &[Client]) -> Result
     serde_json::to_value(all).map_err(|e| Failure::own(format!("vsrun bug: {e}")))
 }
 
-/// The search that was asked for, not begun.
 /// A search that goes on from what another one of its kind has kept.
 fn goes_on(config: &Config, kept: &[u8]) -> Result<Box<dyn Search>, String> {
-    Ok(match config.search {
-        SearchKind::Novel => Box::new(Novel::after(config.seed, kept)?),
-        _ => Box::new(Rff::after(config.seed, kept)?),
-    })
+    match config.search {
+        SearchKind::Novel => Ok(Box::new(Novel::after(config.seed, kept)?)),
+        SearchKind::Rff => Ok(Box::new(Rff::after(config.seed, kept)?)),
+        kind => Err(format!("nothing is kept of {}", kind.name())),
+    }
 }
 
+/// The search that was asked for, not begun.
 fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     match config.search {
         SearchKind::Once => Ok(Box::<Once>::default()),

@@ -675,7 +675,8 @@ impl<'a> Shared<'a> {
         if !overtaking.is_empty() {
             counts.see(&[Reason::Tso].into());
         }
-        if self.setting.config.search.reduces() && outcome.trace.sends_what_came_later().is_some() {
+        // What is drawn beside the search is no part of it.
+        if of_search && self.setting.config.search.reduces() && outcome.trace.sends_what_came_later().is_some() {
             counts.see(&[Reason::Unwatched].into());
             counts.note(
                 "a thread changed memory that another one was about to write or send by a call (write, send, ..): what is sent when that comes earlier may not have been explored (--search naive explores it)",

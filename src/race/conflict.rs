@@ -121,7 +121,7 @@ pub fn is_atomic(access: &Access) -> bool {
 
 /// An access that is an operation, of a thread that stands at it.
 pub fn of_pending(act: &Act, made: u32, step: Option<u32>, trace: &Trace, second: bool) -> Option<Touch> {
-    let used = matches!(act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
+    let used = act.op.kind.uses_memory();
     let word = if second { act.op.obj2 } else { act.op.obj };
     let bytes = act.op.bytes()[usize::from(second)];
     if !used || word == NONE || bytes == 0 {

@@ -749,10 +749,11 @@ impl Reduction {
     }
 
     fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) {
-        // Above a piece everything that is enabled is a branch, or sleeps. That it sleeps is right as long as what it does next to others is the same
-        // in either order: where the execution has ended after one of them (an assertion that fails outside of what is visible), it is not, and nobody else
-        // looks at the other order.
-        if self.tree.node(at).depth < self.base && !v.iter().any(|step| step.did.has(Effects::LAST)) {
+        // Above a piece everything that is enabled is a branch, or sleeps. What sleeps there wakes by what depends on it. Where two steps depend on each other
+        // only since the execution ended after one of them (an assertion that fails outside of what is visible), that is not known there, and nobody else
+        // looks at the other order. The step that it ended after comes before the other one then, see `comes_after`.
+        let by_its_end = || v.iter().rev().skip(1).any(|step| step.did.has(Effects::LAST));
+        if self.tree.node(at).depth < self.base && !by_its_end() {
             return;
         }
         match self.insertion {

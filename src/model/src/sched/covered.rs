@@ -1,7 +1,7 @@
 //! Of executions by lot it is noted which operations of different threads came one after the other on an object.
 
 use crate::arena::Arena;
-use crate::base::{Kind, ObjId, Tid};
+use crate::base::{ObjId, Tid};
 use crate::objects::row::Role;
 use crate::state::{Act, Cell, Effects, Footprint, Side, Succession};
 
@@ -27,8 +27,7 @@ impl Arena {
             return;
         }
         let fiber = &self.world.threads[t].fiber;
-        let uses_memory = matches!(op.kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
-        let side = Side::new(op.kind, if uses_memory { fiber.place } else { 0 }, fiber.start);
+        let side = Side::new(op.kind, if op.kind.uses_memory() { fiber.place } else { 0 }, fiber.start);
         for &o in &op.operands() {
             let Some(object) = self.world.objects.get(o) else { continue };
             let key = object.key;

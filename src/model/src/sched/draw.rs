@@ -2,27 +2,26 @@
 
 use crate::arena::{Arena, Policy};
 use crate::base::aims::{paired, Event, Pair};
-use crate::base::{Kind, ObjId, Op, Tid, NONE};
+use crate::base::{ObjId, Op, Tid, NONE};
 use crate::relation::depend::dependent_after;
 use crate::sched::sharing::name_of;
 use crate::sched::step::mixed;
 use crate::state::{Effects, Thread};
 
-fn uses_memory(kind: Kind) -> bool {
-    matches!(kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT)
-}
-
 impl Arena {
-    /// By the policy, which is one of these.
+    /// By the policy, which is one of these; some turn fair after a while.
     #[inline(never)]
     pub(super) fn draw(&mut self) -> Option<(Tid, u32)> {
+        let turns_fair = matches!(self.plan.policy, Policy::PCT | Policy::SURW | Policy::RFF | Policy::NOVEL);
+        if turns_fair && self.taken >= self.plan.pct_fair {
+            return self.pick_random();
+        }
         match self.plan.policy {
             Policy::SURW => self.pick_surw(),
             Policy::RFF => self.pick_rff(),
             Policy::PCT => self.pick_pct(),
             Policy::WALK => self.pick_by_rest(),
-            Policy::POS => self.pick_pos(),
-            Policy::NOVEL => self.pick_novel(),
+            Policy::POS | Policy::NOVEL => self.pick_pos(),
             _ => self.pick_random(),
         }
     }
@@ -69,11 +68,8 @@ impl Arena {
         all.saturating_sub(u64::from(thread.transitions)).max(1)
     }
 
-    /// The enabled thread of highest priority, after lowering it if this step is one of the changes; once that has gone on for long, any.
+    /// The enabled thread of highest priority, after lowering it if this step is one of the changes.
     fn pick_pct(&mut self) -> Option<(Tid, u32)> {
-        if self.taken >= self.plan.pct_fair {
-            return self.pick_random();
-        }
         let mut best = self.highest()?;
         for i in 1..self.plan.pct_depth {
             let at = mixed(self.plan.seed.wrapping_add(u64::from(i))) % u64::from(self.plan.pct_length.max(1));
@@ -118,9 +114,6 @@ impl Arena {
     /// Selectively uniform random walk: operations of interest come in an order in which each interleaving of them is about equally likely, by the
     /// numbers of them that threads have left; all others are drawn.
     fn pick_surw(&mut self) -> Option<(Tid, u32)> {
-        if self.taken >= self.plan.pct_fair {
-            return self.pick_random();
-        }
         if self.aims.intended == NONE {
             self.intend();
         }
@@ -238,9 +231,6 @@ impl Arena {
 
     /// Partial order sampling among the operations that the wishes do not hold back.
     fn pick_rff(&mut self) -> Option<(Tid, u32)> {
-        if self.taken >= self.plan.pct_fair {
-            return self.pick_random();
-        }
         let picked = self.pick_pos_of(|arena, t| arena.is_held_back(t))?;
         self.note_events(picked.0);
         Some(picked)
@@ -261,8 +251,8 @@ impl Arena {
     fn event(&self, t: Tid, op: &Op, o: ObjId) -> Option<Event> {
         let object = self.world.objects.get(o)?;
         let fiber = &self.world.threads[t].fiber;
-        let place = if uses_memory(op.kind) { fiber.place } else { 0 };
-        let writes = !uses_memory(op.kind) || op.writes_memory();
+        let place = if op.kind.uses_memory() { fiber.place } else { 0 };
+        let writes = !op.kind.uses_memory() || op.writes_memory();
         Some(Event::new(name_of(object.key), (op.kind.0, writes), place, fiber.start))
     }
 
@@ -287,14 +277,6 @@ impl Arena {
         }
     }
 
-    /// Partial order sampling; what came after what is noted elsewhere.
-    fn pick_novel(&mut self) -> Option<(Tid, u32)> {
-        if self.taken >= self.plan.pct_fair {
-            return self.pick_random();
-        }
-        self.pick_pos()
-    }
-
     /// Thread `t` makes a transition: what it comes after.
     #[cold]
     #[inline(never)]
@@ -304,7 +286,7 @@ impl Arena {
             let Some(event) = self.event(t, &op, o) else { continue };
             let Event { object, id, writes, .. } = self.aims.once_more(event.of(uid));
             // Variables that share a word are apart.
-            let object = if uses_memory(op.kind) { paired(object, u64::from(op.bytes()[nth.min(1)])) } else { object };
+            let object = if op.kind.uses_memory() { paired(object, u64::from(op.bytes()[nth.min(1)])) } else { object };
             let writer = self.aims.last_write(object);
             let at = self.taken.min(u64::from(u32::MAX)) as u32;
             self.aims.note_pair(Pair { object, writer, event: id, writes: writes.into(), at });
