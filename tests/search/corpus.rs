@@ -85,7 +85,7 @@ fn saved_searches_of_the_corpus_are_those_of_today() {
 #[test]
 fn files_of_swarms_of_the_corpus_are_those_of_today() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/swarm");
-    for (seed, name) in vsrun::cluster::swarm::fuzz::seeds().into_iter().zip(["clock", "lot", "done"]) {
+    for (seed, name) in vsrun::cluster::swarm::fuzz::seeds().into_iter().zip(["description", "clock", "lot", "done"]) {
         let path = directory.join(name);
         if std::env::var_os("VSRUN_CORPUS").is_some() {
             fs::write(&path, &seed).unwrap();

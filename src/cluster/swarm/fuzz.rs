@@ -1,5 +1,6 @@
 //! Bytes that a swarm reads from files, for fuzzing: what is done with them before anything is run.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::plan::Plan;
@@ -9,6 +10,7 @@ use super::work::config_of;
 use crate::codec;
 use crate::explore::Covered;
 use crate::finding::BugKind;
+use crate::scenario::Program;
 use crate::search::Chance;
 
 /// The content of one of the files: the first byte says of which, the rest is what a checksum is for. Whether it is accepted.
@@ -80,8 +82,18 @@ pub(super) fn done() -> Done {
 }
 
 /// Some that are accepted, as files are today.
-pub fn seeds() -> [Vec<u8>; 3] {
+pub fn seeds() -> [Vec<u8>; 4] {
     let done = done();
+    let words = ["--keep-going", "./program"].map(OsString::from);
+    let [exe, script, cwd] = ["/program", "", "/"].map(OsString::from);
+    let program = Program { argv: vec![exe.clone()], exe, script, cwd, env: vec!["A=b".into()] };
+    let description = Description::new(&words, (program, serde_json::Value::Null));
+    let description = serde_json::to_vec(&description).unwrap_or_default();
     let clock = serde_json::to_vec(&Clock { seconds: 1.5, newest: 0.5 }).unwrap_or_default();
-    [[vec![1], clock].concat(), [vec![2], codec::encode(&done.lot)].concat(), [vec![3], codec::encode(&done)].concat()]
+    [
+        [vec![0], description].concat(),
+        [vec![1], clock].concat(),
+        [vec![2], codec::encode(&done.lot)].concat(),
+        [vec![3], codec::encode(&done)].concat(),
+    ]
 }
