@@ -4,6 +4,7 @@
 mod bounded;
 mod classic;
 mod corpus;
+mod counts;
 mod disorder;
 mod interp;
 mod mld;
