@@ -188,20 +188,20 @@ impl Trace {
         self.any_moment && (self.timers || self.seen.iter().chain([&self.last]).flatten().any(gives_up))
     }
 
-    /// A call that writes to a channel takes the bytes when it is performed. That its thread has come to read memory that others use is a step of its own
-    /// before that. If another thread changes the memory between the two, the call finds what came later than that step says; then an execution is not the
-    /// one that a reduction takes it for. Gives the step at which such a call is performed.
-    pub fn sends_what_came_later(&self) -> Option<usize> {
-        let call = Entry::FUNCTION | Entry::CALL;
-        let by_call = |s: &Step| s.act.op.kind == Kind::MEM_READ && s.act.op.arg as u32 & call == call;
-        self.steps.iter().enumerate().filter(|(_, s)| by_call(s)).find_map(|(n, read)| {
+    /// What a function of stdio prints it takes from memory when it has the stream's lock. That its thread has come to read memory that others use is a step
+    /// of its own before that. If another thread changes the memory between the two, the function finds what came later than that step says; then an
+    /// execution is not the one that a reduction takes it for. Gives the step at which such a lock is taken.
+    pub fn prints_what_came_later(&self) -> Option<usize> {
+        let in_function = |arg: u32| arg & (Entry::FUNCTION | Entry::CALL) == Entry::FUNCTION;
+        let by_function = |s: &Step| s.act.op.kind == Kind::MEM_READ && in_function(s.act.op.arg as u32);
+        self.steps.iter().enumerate().filter(|(_, s)| by_function(s)).find_map(|(n, read)| {
             let behind = || self.steps.iter().enumerate().skip(n + 1);
-            let (at, sends) = behind().find(|(_, s)| s.act.uid == read.act.uid && !s.act.op.kind.uses_memory())?;
+            let (at, next) = behind().find(|(_, s)| s.act.uid == read.act.uid && !s.act.op.kind.uses_memory())?;
             let changes = |(_, s): (usize, &Step)| {
                 let [one, other] = [read.act.op.obj, read.act.op.obj2].map(|word| s.act.op.names(word));
                 s.act.uid != read.act.uid && s.act.writes_memory() && (one || other)
             };
-            (sends.act.op.kind.takes_bytes() && behind().take_while(|(k, _)| *k < at).any(changes)).then_some(at)
+            (next.act.op.kind == Kind::STREAM_LOCK && behind().take_while(|(k, _)| *k < at).any(changes)).then_some(at)
         })
     }
 

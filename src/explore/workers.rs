@@ -676,10 +676,10 @@ impl<'a> Shared<'a> {
             counts.see(&[Reason::Tso].into());
         }
         // What is drawn beside the search is no part of it.
-        if of_search && self.setting.config.search.reduces() && outcome.trace.sends_what_came_later().is_some() {
+        if of_search && self.setting.config.search.reduces() && outcome.trace.prints_what_came_later().is_some() {
             counts.see(&[Reason::Unwatched].into());
             counts.note(
-                "a thread changed memory that another one was about to write or send by a call (write, send, ..): what is sent when that comes earlier may not have been explored (--search naive explores it)",
+                "a thread changed memory that another one was about to print while that waited for the lock of its stream (fwrite, printf, ..): what is printed when that comes earlier may not have been explored (--search naive explores it)",
             );
         }
         for pair in &overtaking {

@@ -3,16 +3,22 @@
 //!
 //! NOTE [Aside] Memory that is an object is written in turn: the call writes elsewhere, and from there each word is copied by an operation
 //! of its own. Where there is no room for that, or the address is in memory itself, it is one step, which is told.
+//!
+//! NOTE [Copies] What a call reads of such memory it reads at the operations that come before it. By the time that the call is performed others may have
+//! written there: so it gets a copy of what was there, as the kernel makes one for messages before it waits for room (`load_msg`, ipc/msgutil.c), and for
+//! sockets of the Unix family before they queue (net/unix/af_unix.c). A pipe's bytes are copied under its lock, as those of TCP and of files are: for them
+//! nothing is left out, since no operation has to come between the two, but natively none can that tells.
+//! Of a write that is moved in parts each part is read when its turn comes ([`goes_on`]).
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 
 use vsrun_model::buffers::{buffers, Buffer, Size, Way, MAX_BUFFERS};
 use vsrun_model::calls::name;
 use vsrun_model::watch::Entry;
 
-use crate::gate::{local, machine, Phase};
+use crate::gate::{fiber, local, machine, Phase};
 use crate::sys::errno::EINTR;
-use crate::sys::{bytes, copy_out, load, raw, readable};
+use crate::sys::{bytes, copy_out, load, raw, readable, store};
 use crate::watch;
 
 /// Bytes of the number that `struct msgbuf` begins with.
@@ -29,13 +35,13 @@ const PLACES: u64 = 32;
 const ASIDE: u64 = 0x2310_0000_0000;
 
 /// Bit n: place n is taken; `None`: they are not mapped.
-struct Cell(UnsafeCell<Option<u32>>);
+struct Places(UnsafeCell<Option<u32>>);
 // SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
-unsafe impl Sync for Cell {}
-static TAKEN: Cell = Cell(UnsafeCell::new(None));
+unsafe impl Sync for Places {}
+static TAKEN: Places = Places(UnsafeCell::new(None));
 
 fn taken() -> &'static mut Option<u32> {
-    // SAFETY: see `Cell`; callers use the borrow for one statement.
+    // SAFETY: see `Places`; callers use the borrow for one statement.
     unsafe { &mut *TAKEN.0.get() }
 }
 
@@ -61,9 +67,52 @@ pub fn wrote(at: u64, size: u64, site: u32) {
     }
 }
 
+/// A call goes on with `size` bytes that it reads at `at`, after others may have had their turn: they are read again. See NOTE [Copies].
+pub fn goes_on(at: u64, size: u64) {
+    let site = match fiber().uses_for {
+        0 => return,
+        uses_for => site_of(i64::from(uses_for) - 1),
+    };
+    watch::begins();
+    if !is_aside(at) {
+        return watch::call_reads(at, readable(at, size), site);
+    }
+    let Some(from) = Copied::original(at).filter(|&from| readable(from, size) == size) else {
+        return machine().note_wide_use();
+    };
+    watch::call_reads(from, size, site);
+    copy_out(at, bytes(from, size as usize));
+}
+
+/// A call that goes on, after others may have had their turn, has written `size` bytes to `at` by now.
+pub fn came(at: u64, size: u64) {
+    let site = match fiber().uses_for {
+        0 => return,
+        uses_for => site_of(i64::from(uses_for) - 1),
+    };
+    if !is_aside(at) {
+        return wrote(at, size, site);
+    }
+    if let Some(to) = Copied::original(at) {
+        watch::begins();
+        watch::call_writes(to, at, size, site);
+        Copied::has_come(at, size);
+    }
+}
+
+fn is_aside(at: u64) -> bool {
+    (ASIDE..ASIDE + ROOM * PLACES).contains(&at)
+}
+
+fn site_of(nr: i64) -> u32 {
+    Entry::FUNCTION | Entry::CALL | nr as u32
+}
+
 /// A call that is watched.
 struct Call {
     site: u32,
+    /// What [`fiber`] says of the call in which a handler made this one.
+    outer: u32,
     buffers: &'static [Buffer],
     /// As the program made it.
     asked: [u64; 6],
@@ -80,17 +129,22 @@ impl Call {
     #[inline(never)]
     fn begin(nr: i64, a: [u64; 6]) -> Call {
         watch::begins();
-        let site = Entry::FUNCTION | Entry::CALL | nr as u32;
+        let site = site_of(nr);
+        let outer = core::mem::replace(&mut fiber().uses_for, nr as u32 + 1);
         let buffers = buffers(nr, &a).unwrap_or_else(|| {
             note_unknown(name(nr).unwrap_or("of that number"));
             &[]
         });
-        let mut call = Call { site, buffers, asked: a, arguments: a, most: [0; MAX_BUFFERS], aside: [0; MAX_BUFFERS] };
+        let none = [0; MAX_BUFFERS];
+        let mut call = Call { site, outer, buffers, asked: a, arguments: a, most: none, aside: none };
         for (n, what) in buffers.iter().enumerate() {
             call.most[n] = call.longest(what);
         }
         for (n, what) in buffers.iter().enumerate().filter(|(_, what)| matches!(what.way, Way::Reads | Way::Changes)) {
-            call.reads(what, call.most[n]);
+            call.each_read(what, call.most[n], |at, size| watch::call_reads(at, readable(at, size), site));
+            if what.way == Way::Reads && watch::has_objects() {
+                call.take_copy(n, what);
+            }
         }
         for what in buffers.iter().filter(|what| what.way == Way::Writes) {
             call.reads_addresses(what);
@@ -106,19 +160,50 @@ impl Call {
 
     /// Buffer `n` is written elsewhere, if there is room.
     fn put_aside(&mut self, n: usize, at: u64) {
-        let size = self.most[n];
-        match take(size) {
-            Some(place) if copy_out(place, bytes(at, size as usize)) => {
-                self.aside[n] = place;
-                self.arguments[usize::from(self.buffers[n].argument)] = place;
+        match copy_of(at, self.most[n]) {
+            Some(copy) => {
+                self.aside[n] = copy;
+                self.arguments[usize::from(self.buffers[n].argument)] = copy;
             }
-            _ => machine().note_wide_use(),
+            None => machine().note_wide_use(),
+        }
+    }
+
+    /// Of what buffer `n` is about a copy is used, if some of it is an object. See NOTE [Copies].
+    fn take_copy(&mut self, n: usize, what: &Buffer) {
+        let has_object = Cell::new(false);
+        self.each_read(what, self.most[n], |at, size| {
+            let found = watch::has_object(at, readable(at, size));
+            has_object.set(has_object.get() || found);
+        });
+        if !has_object.get() {
+            return;
+        }
+        match self.copied(what) {
+            Some(copy) => {
+                self.aside[n] = copy;
+                self.arguments[usize::from(what.argument)] = copy;
+            }
+            None => machine().note_wide_use(),
+        }
+    }
+
+    /// Where a copy of what a buffer is about is, if there is room for one and all of it can be read.
+    fn copied(&self, what: &Buffer) -> Option<u64> {
+        let at = self.argument(what.argument);
+        match what.size {
+            Size::Text => copy_of(at, text(at)),
+            Size::Vectors(n) => Copied::of(|copy| copy.put_vectors(at, self.argument(n))),
+            Size::Message => Copied::of(|copy| copy.put_message(at)),
+            Size::Texts | Size::Messages(_) => None,
+            _ => copy_of(at, self.said(what)),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn end(&mut self, result: i64) {
+        fiber().uses_for = self.outer;
         for (n, what) in self.buffers.iter().enumerate() {
             let wrote = match what.way {
                 Way::Reads => false,
@@ -131,9 +216,11 @@ impl Call {
             match self.aside[n] {
                 0 if wrote => self.wrote(what, at, size, result),
                 0 => {}
-                place => {
-                    watch::call_writes(at, place, size, self.site);
-                    give_back(place);
+                copy if what.way == Way::Reads => give_back(copy),
+                copy => {
+                    let came = Copied::came(copy).min(size);
+                    watch::call_writes(at + came, copy + came, size - came, self.site);
+                    give_back(copy);
                 }
             }
         }
@@ -143,10 +230,17 @@ impl Call {
         self.asked[usize::from(n)]
     }
 
-    /// Bytes that a buffer has at most; 0 for what has addresses in it, texts, and nulls.
+    /// Bytes that a buffer has at most, as far as they can be used; 0 for what has addresses in it, texts, and nulls.
     fn longest(&self, what: &Buffer) -> u64 {
-        let at = self.argument(what.argument);
-        let size = match what.size {
+        match self.argument(what.argument) {
+            0 => 0,
+            at => readable(at, self.said(what)),
+        }
+    }
+
+    /// Bytes that a buffer has at most, as the call says; 0 for what has addresses in it, and texts.
+    fn said(&self, what: &Buffer) -> u64 {
+        match what.size {
             Size::Bytes(size) => size.into(),
             Size::Of(n, size) | Size::Given(n, size) => self.argument(n).saturating_mul(size.into()),
             Size::Typed(n) | Size::TypedGiven(n) => self.argument(n).saturating_add(TYPE),
@@ -154,11 +248,7 @@ impl Call {
             Size::Bits(n) => (self.argument(n) as u32).div_ceil(64) as u64 * 8,
             Size::Pages(n) => self.argument(n).div_ceil(4096),
             Size::Text | Size::Texts | Size::Vectors(_) | Size::Message | Size::Messages(_) => 0,
-        };
-        if at == 0 {
-            return 0;
         }
-        readable(at, size)
     }
 
     /// Bytes of a buffer that the call has written.
@@ -172,19 +262,18 @@ impl Call {
         }
     }
 
-    /// What is read before the call.
-    fn reads(&self, what: &Buffer, most: u64) {
+    /// Each stretch that is read before the call.
+    fn each_read(&self, what: &Buffer, most: u64, reads: impl Fn(u64, u64)) {
         let at = self.argument(what.argument);
-        let reads = |at: u64, size: u64| watch::call_reads(at, readable(at, size), self.site);
         if at == 0 {
             return;
         }
         match what.size {
             Size::Text => reads(at, text(at)),
             Size::Texts => texts(at, reads),
-            Size::Vectors(n) => vectors(at, self.argument(n), u64::MAX, reads, reads),
-            Size::Message => message(at, u64::MAX, reads, reads),
-            Size::Messages(n) => each_message(at, self.argument(n), |at| message(at, u64::MAX, reads, reads)),
+            Size::Vectors(n) => vectors(at, self.argument(n), u64::MAX, &reads, &reads),
+            Size::Message => message(at, u64::MAX, &reads, &reads),
+            Size::Messages(n) => each_message(at, self.argument(n), |at| message(at, u64::MAX, &reads, &reads)),
             _ => reads(at, most),
         }
     }
@@ -225,6 +314,125 @@ impl Call {
             }),
             _ => writes(at, size),
         }
+    }
+}
+
+/// Bytes at the beginning of a place with a copy: where its table is, how many pieces that has, and how many bytes of the first have been written to where
+/// it was.
+const HEADER: u64 = 32;
+/// Bytes of a row of the table: where a piece is, where it was, its length.
+const ROW: u64 = 24;
+
+/// A copy that is being made of what a call uses.
+struct Copied {
+    /// Where it begins: [`ROOM`] bytes.
+    place: u64,
+    used: u64,
+    /// Pieces that are in the table.
+    noted: u64,
+}
+
+impl Copied {
+    /// Where the byte was that a copy has at `at`.
+    fn original(at: u64) -> Option<u64> {
+        let place = Copied::header(at);
+        let (table, n) = (load::<u64>(place), load::<u64>(place + 8));
+        let row = (0..n).map(|n| table + ROW * n).find(|&row| at.wrapping_sub(load(row)) < load(row + 16))?;
+        Some(load::<u64>(row + 8) + (at - load::<u64>(row)))
+    }
+
+    /// A copy that `puts` makes: what that gives, an address in it. `None`: there is no room, or not all of it can be read.
+    fn of(puts: impl FnOnce(&mut Copied) -> Option<u64>) -> Option<u64> {
+        let place = take()?;
+        store(place, [0u64; 4]);
+        let copy = puts(&mut Copied { place, used: HEADER, noted: 0 });
+        if copy.is_none() {
+            give_back(place);
+        }
+        copy
+    }
+
+    /// How many bytes of the copy at `at` have been written to where it was.
+    fn came(at: u64) -> u64 {
+        load(Copied::header(at) + 16)
+    }
+
+    fn has_come(at: u64, size: u64) {
+        store(Copied::header(at) + 16, Copied::came(at) + size);
+    }
+
+    /// Where the copy begins that has `at`.
+    fn header(at: u64) -> u64 {
+        ASIDE + (at - ASIDE) / ROOM * ROOM
+    }
+
+    fn reserve(&mut self, size: u64) -> Option<u64> {
+        let at = self.place + self.used;
+        let ends = self.used.checked_add(size).filter(|&ends| ends <= ROOM)?;
+        self.used = ends.next_multiple_of(16);
+        Some(at)
+    }
+
+    /// Adds `size` bytes at `at`: where they are now. `None`: there is no room, or not all of it can be read.
+    fn put(&mut self, at: u64, size: u64) -> Option<u64> {
+        let to = self.reserve(size)?;
+        (readable(at, size) == size && copy_out(to, bytes(at, size as usize))).then_some(to)
+    }
+
+    /// The same; that the field at `field` of what is copied points to it. A null stays one.
+    fn put_for(&mut self, field: u64, size: u64) -> Option<()> {
+        match load::<u64>(field) {
+            0 => Some(()),
+            at => self.put(at, size).map(|to| store(field, to)),
+        }
+    }
+
+    /// There will be so many pieces, each of which [`Copied::original`] knows.
+    fn pieces(&mut self, n: u64) -> Option<()> {
+        let table = self.reserve(n.checked_mul(ROW)?)?;
+        store(self.place, table);
+        Some(())
+    }
+
+    fn note(&mut self, to: u64, from: u64, size: u64) {
+        let row = load::<u64>(self.place) + ROW * self.noted;
+        store(row, to);
+        store(row + 8, from);
+        store(row + 16, size);
+        self.noted += 1;
+        store(self.place + 8, self.noted);
+    }
+
+    fn put_piece(&mut self, at: u64, size: u64) -> Option<u64> {
+        self.pieces(1)?;
+        let to = self.put(at, size)?;
+        self.note(to, at, size);
+        Some(to)
+    }
+
+    /// `n` times `struct iovec`, and what they are about.
+    fn put_vectors(&mut self, at: u64, n: u64) -> Option<u64> {
+        self.pieces(n)?;
+        let array = self.put(at, n.checked_mul(16)?)?;
+        for vector in (0..n).map(|n| array + 16 * n) {
+            let (from, size) = (load(vector), load(vector + 8));
+            self.put_for(vector, size)?;
+            self.note(load(vector), from, size);
+        }
+        Some(array)
+    }
+
+    /// `struct msghdr`, and what it is about.
+    fn put_message(&mut self, at: u64) -> Option<u64> {
+        let header = self.put(at, 56)?;
+        let length: u32 = load(header + 8);
+        self.put_for(header, length.into())?;
+        if load::<u64>(header + 16) != 0 {
+            let array = self.put_vectors(load(header + 16), load(header + 24))?;
+            store(header + 16, array);
+        }
+        self.put_for(header + 32, load(header + 40))?;
+        Some(header)
     }
 }
 
@@ -305,11 +513,13 @@ fn each_message(at: u64, n: u64, f: impl Fn(u64)) {
     (0..n.min(MAX_VECTORS)).for_each(|n| f(at.wrapping_add(64 * n)));
 }
 
-/// A place to write so many bytes to.
-pub fn take(size: u64) -> Option<u64> {
-    if size > ROOM {
-        return None;
-    }
+/// A copy of `size` bytes at `at`, which is used in their place until it is given back: where it is. `None`: there is no room, or not all of it can be read.
+pub fn copy_of(at: u64, size: u64) -> Option<u64> {
+    Copied::of(|copy| copy.put_piece(at, size))
+}
+
+/// A place of [`ROOM`] bytes.
+fn take() -> Option<u64> {
     if taken().is_none() {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
@@ -325,9 +535,9 @@ pub fn take(size: u64) -> Option<u64> {
     Some(ASIDE + u64::from(free) * ROOM)
 }
 
-/// It is used no more.
-pub fn give_back(place: u64) {
-    let n = (place - ASIDE) / ROOM;
+/// The copy that has `at` in it is used no more.
+pub fn give_back(at: u64) {
+    let n = (at - ASIDE) / ROOM;
     if let Some(now) = taken() {
         *now &= !(1 << n);
     }

@@ -5,6 +5,7 @@ use vsrun_model::channel::ChanId;
 use vsrun_model::op::LACKS;
 use vsrun_model::Op;
 
+use super::buffers;
 use crate::gate::{end, local, machine, model, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes_mut, copy_in, copy_out, load, readable, writable, END_OF_ADDRESSES};
@@ -54,6 +55,16 @@ impl Memory {
     /// Bytes in all.
     pub fn len(&self) -> u64 {
         (0..self.pieces()).map(|i| self.piece(i).1).sum::<u64>().min(0x7fff_f000)
+    }
+
+    /// `done` bytes have been read from it, and the call goes on with the `n` behind them.
+    pub fn goes_on(&self, done: u64, n: u64) {
+        self.stretches(done, n, |at, size, _| buffers::goes_on(at, size));
+    }
+
+    /// Behind the first `done` bytes `n` have been written to it, and the call goes on.
+    pub fn came(&self, done: u64, n: u64) {
+        self.stretches(done, n, |at, size, _| buffers::came(at, size));
     }
 
     /// Calls `each` with (address, length, bytes before it) for the stretches that make up `n` bytes from byte `skip` on.

@@ -146,12 +146,15 @@ fn receive_all(desc: DescId, memory: &Memory, flags: i32, along: &mut dyn FnMut(
     };
     let mut all = take(desc, memory, 0, wanted, flags, along);
     let on = sock.typ == STREAM && flags & libc::MSG_WAITALL != 0 && flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) == 0;
+    let mut last = all.n;
     while on && all.n > 0 && (all.n as u64) < wanted && all.message.rights == NONE {
+        memory.came((all.n - last) as u64, last as u64);
         let more = take(desc, memory, all.n as u64, wanted - all.n as u64, flags, along);
         if more.n <= 0 {
             break;
         }
         all.n += more.n;
+        last = more.n;
         (all.message.rights, all.told) = (more.message.rights, more.told);
     }
     all
@@ -613,6 +616,7 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
         // It depends on the connect.
         op.mask |= world().channel_bit(sock.input);
         if done > 0 {
+            memory.goes_on(done, n - done);
             op = op.with(op::PARTIAL);
         }
         // TCP looks at what has come meanwhile after so many pieces (net/ipv4/tcp.c, sk_flush_backlog).

@@ -125,6 +125,7 @@ fn write_all(desc: DescId, memory: &Memory, n: u64, how: u8) -> i64 {
             op = op.with(op::TRY);
         }
         if done > 0 {
+            memory.goes_on(done, n - done);
             op = op.with(op::PARTIAL);
         }
         let result = fd::pass(desc, lacking(op, there - done, n - done), |put| {

@@ -10,7 +10,7 @@ use vsrun_model::watch::Entry;
 use super::texts;
 use crate::calls::buffers;
 use crate::gate::{arena, machine};
-use crate::sys::{bytes, copy_out, elf, load, store};
+use crate::sys::{elf, load, store};
 use crate::watch;
 
 /// Stand-ins: of functions that are known, then of others.
@@ -165,9 +165,7 @@ impl Own {
         if kept().next().is_none() || size == 0 {
             return Aside::default();
         }
-        let Some(place) = buffers::take(size).filter(|&place| copy_out(place, bytes(at, size as usize))) else {
-            return Aside::default();
-        };
+        let Some(place) = buffers::copy_of(at, size) else { return Aside::default() };
         for &(word, before) in kept() {
             store(word, before);
         }
@@ -248,12 +246,12 @@ impl Frame {
         if at == 0 || most == 0 || !watch::has_object(at, most) {
             return;
         }
-        match buffers::take(most) {
-            Some(place) if copy_out(place, bytes(at, most as usize)) => {
+        match buffers::copy_of(at, most) {
+            Some(place) => {
                 self.call.writes[n].place = place;
                 self.arguments[usize::from(argument)] = place;
             }
-            _ => machine().note_wide_use(),
+            None => machine().note_wide_use(),
         }
     }
 

@@ -86,12 +86,6 @@ impl Kind {
         matches!(self, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT)
     }
 
-    /// It takes bytes from its thread's memory when it is performed: they go into a channel, a queue or a file.
-    pub fn takes_bytes(self) -> bool {
-        let into_channel = matches!(self.row().channels, Channels::Writes | Channels::Sends | Channels::SendsTo);
-        into_channel || matches!(self, Kind::FILE_WRITE | Kind::MSG_SEND)
-    }
-
     /// All that is to be known of it.
     #[inline]
     pub fn row(self) -> &'static Row {

@@ -51,7 +51,8 @@ pub struct FiberState {
     pub in_call: [u64; 7],
     /// One more than the number of the site at which it is about to use memory that is an object; 0: it is not.
     pub place: u32,
-    pad_place: u32,
+    /// One more than the number of the system call whose uses of memory are recorded; 0: it is in none.
+    pub uses_for: u32,
     /// One more than its transitions when it announced the fork that libc is about to make; 0: none.
     pub forks: u32,
     /// It holds libc's lock of the list of streams for that fork.
