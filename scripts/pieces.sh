@@ -3,7 +3,7 @@
 # cut off at once and gone on with, one twice, and summed up. Verdict, bugs, outcomes and whether it is complete have to be the same; in the short form the
 # executions that are not redundant too, where the long form says which differ.
 #
-#   scripts/pieces.sh [--short] [WORD]      programs whose name has WORD in it; --short: a dozen        (VSRUN=PATH: that binary; SEED=N)
+#   scripts/pieces.sh [--short] [WORD]      programs whose name has WORD in it; --short: a dozen        (VSRUN=PATH: that binary; SEED=N; FROM=NAME: from that program on)
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 short=0 word=

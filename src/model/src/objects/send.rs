@@ -174,7 +174,7 @@ impl World {
         self.weigh_ignored(p);
     }
 
-    /// Thread `t` performs an operation that waits, and may fail when it is woken.
+    /// Thread `t` performs an operation that waits, or is left at one, and may fail when it is woken.
     pub(crate) fn note_failing_wait(&mut self, t: Tid, op: &Op) {
         let thread = &self.threads[t];
         let p = thread.pid;
@@ -186,6 +186,17 @@ impl World {
         q.failing = if q.failing_signals == 0 || q.failing == t { t } else { NONE };
         q.failing_signals |= open;
         self.weigh_ignored(p);
+    }
+
+    /// Who waits for ever might have been woken by a signal that is ignored, too.
+    pub(crate) fn note_waits_left(&mut self) {
+        for n in 0..self.live.len {
+            let t = self.live[n];
+            let op = self.threads[t].pending;
+            if op.kind.row().signals.fail_by_stop(&op) {
+                self.note_failing_wait(t, &op);
+            }
+        }
     }
 
     fn weigh_ignored(&mut self, p: Pid) {

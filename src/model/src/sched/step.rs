@@ -35,6 +35,7 @@ impl Arena {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
+            self.world.note_waits_left();
             let end = match self.world.live.len {
                 0 => End::FINISHED,
                 _ if self.is_idle() => End::WAITS_OUTSIDE,
