@@ -132,7 +132,11 @@ impl Trace {
         let seen = (0..steps.len()).map(|i| arena.seen_at(i).to_vec()).collect();
         let parked = |&t: &Tid| arena.world.threads[t].state == vsrun_model::ThreadState::PARKED;
         let last = arena.world.live.as_slice().iter().copied().filter(parked);
-        let last = last.map(|t| Seen { act: arena.world.act(t), choices: arena.world.choices(t), asleep: 0 }).collect();
+        // Of a state at which an execution was cut off it was asked who is enabled: who gives way to others is not.
+        let asked = arena.world.end == End::DEPTH;
+        let enabled = |t: Tid| arena.enabled.as_slice().iter().find(|e| e.0 == t).map_or(0, |e| e.1);
+        let choices = |t: Tid| if asked { enabled(t) } else { arena.world.choices(t) };
+        let last = last.map(|t| Seen { act: arena.world.act(t), choices: choices(t), asleep: 0 }).collect();
         let known = arena.plan.record;
         let walk = arena.plan.policy == Policy::WALK;
         let world = &arena.world;

@@ -12,7 +12,7 @@ vsrun, tests, work, seed, short, word = sys.argv[1:]
 lots = random.Random(int(seed))
 # Where SHORT is asked for: some of each kind of object, with bugs and without.
 DOZEN = ("inherit_circle barrier commutes cond_two_waiters dpor_classics eventfd_sem file_lockfile futex_wait lockcount mutex_trylock philosophers_sysv "
-         "philosophers_threads pipes producers_consumers rwlock_cross semop_counts signal_mutex").split()
+         "philosophers_threads pipes producers_consumers rwlock_cross semop_counts shm_size signal_mutex").split()
 # An execution of it ends early (an assertion that fails): in pieces there may be more of them, and there are never fewer.
 ENDS = ["inherit_circle"]
 # A search of so many executions, or so many seconds, is left out.
