@@ -129,7 +129,13 @@ impl Trace {
         if let Some(last) = steps.last_mut() {
             last.did = last.did.with(arena.world.did);
         }
-        let seen = (0..steps.len()).map(|i| arena.seen_at(i).to_vec()).collect();
+        // An execution that goes on from a mark may have more of what came before it than was asked for.
+        let from = match arena.plan.record {
+            true => arena.plan.prefix_len.saturating_sub(arena.plan.record_back) as usize,
+            false => usize::MAX,
+        };
+        let seen = |i: usize| if i < from { Vec::new() } else { arena.seen_at(i).to_vec() };
+        let seen = (0..steps.len()).map(seen).collect();
         let parked = |&t: &Tid| arena.world.threads[t].state == vsrun_model::ThreadState::PARKED;
         let last = arena.world.live.as_slice().iter().copied().filter(parked);
         // Of a state at which an execution was cut off it was asked who is enabled: who gives way to others is not.

@@ -248,6 +248,9 @@ pub struct Config {
     /// registers: every execution is traced, which takes many times longer
     #[arg(long, value_name = "SYMBOL[+OFFSET[:LEN]]", value_parser = point, help_heading = "Output")]
     pub watch: Vec<Point>,
+    /// Make a mark after every N transitions of executions that go back: for tests.
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    pub marks: u64,
     /// Watch memory, and append what is recorded to FILE: for tests, see docs/WATCHING.md.
     #[arg(long, value_name = "FILE", hide = true)]
     pub watch_log: Option<PathBuf>,

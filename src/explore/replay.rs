@@ -74,6 +74,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         own_pages: false,
         tells_names: false,
         checkpoint: Checkpoint::Fork,
+        marks: 0,
         hasty: false,
         orders: false,
     }

@@ -224,6 +224,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         own_pages: false,
         tells_names: false,
         checkpoint: config.checkpoint,
+        marks: config.marks,
         hasty: false,
         points: config.watch.clone(),
         orders: false,

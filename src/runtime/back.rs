@@ -8,16 +8,16 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Command, BACK_ADDR};
-use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
+use vsrun_model::arena::{Choice, Command, Plan, BACK_ADDR};
+use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
 use super::setup::plan_of;
-use super::stood::{Key, Stood};
+use super::stood::{GoingBack, Key, Mark, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
@@ -77,18 +77,87 @@ impl Worker {
         if self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
             self.end_standing();
         }
+        let Plan { record, record_back, prefix_len, .. } = plan_of(&self.spec, schedule);
+        let recorded_from = record.then(|| u64::from(prefix_len.saturating_sub(record_back)));
+        let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
         let Some(stood) = &mut self.back.stood else {
+            marks.clear();
+            (marks.seen_from, marks.began) = (recorded_from.unwrap_or(u64::MAX), (0, None));
             self.arena.back.n_missed = 0;
             self.arena.back.stand = Stand::ASKED;
+            self.want_marks(schedule, 0);
             return self.begin(schedule, 0, Command::RUN);
         };
-        stood.state.restore(&mut self.arena);
-        self.output.cut(stood.printed)?;
-        stood.kept.restore()?;
-        self.order(schedule, 0, Command::RUN)?;
-        if let Some(stood) = &self.back.stood {
-            self.arena.take_recorded(&stood.recorded);
+        let mark = marks.choose(&schedule.prefix, recorded_from, usable);
+        let start = mark.map_or(0, |mark| mark.step);
+        let reached = mark.map(|mark| mark.reached);
+        self.arena.back.to = mark.map_or(0, |mark| mark.slot + 1);
+        match mark {
+            None => {
+                stood.state.restore(&mut self.arena);
+                self.output.cut(stood.printed)?;
+                stood.kept.restore()?;
+            }
+            Some(mark) => {
+                mark.state.restore(&mut self.arena);
+                self.output.cut(mark.printed)?;
+                stood.kept.restore()?;
+                stood.kept.restore_places(&mark.places)?;
+            }
         }
+        self.order(schedule, 0, Command::RUN)?;
+        match (reached, &self.back.stood) {
+            (Some(reached), _) => self.arena.goes_on_from(&reached),
+            (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
+            (None, None) => {}
+        }
+        self.want_marks(schedule, start);
+        self.back.marks.began = (start, Some(Instant::now()));
+        self.back.from_marks += u64::from(start > 0);
+        self.arena.go_on();
+        Ok(())
+    }
+
+    /// Says where marks are to be made in an execution that begins after so many transitions.
+    fn want_marks(&mut self, schedule: &Schedule, start: u64) {
+        let marks = &mut self.back.marks;
+        let (wanted, every) = marks.wanted(start, schedule.prefix.len() as u64, self.spec.marks);
+        let slot = marks.free_slot(MAX_MARKS);
+        let back = &mut self.arena.back;
+        (back.n_wanted, back.every, back.marked_at, back.slot) = (wanted.len() as u32, every, start, slot);
+        back.wanted[..wanted.len()].copy_from_slice(&wanted);
+    }
+
+    /// The process has made a mark.
+    fn has_marked(&mut self) -> io::Result<()> {
+        let since = Instant::now();
+        let step = self.arena.taken;
+        let GoingBack { marks, stood, .. } = &mut self.back;
+        let reached = self.arena.reached().filter(|_| self.arena.control.pool_used == 0);
+        let kept = stood.as_mut().map(|stood| &mut stood.kept).filter(|kept| kept.has_no_content());
+        let (Some(reached), Some(kept)) = (reached, kept) else {
+            self.arena.marks_no_more();
+            self.arena.go_on();
+            return Ok(());
+        };
+        let mut state = match marks.spare.pop() {
+            Some(state) => state,
+            None => RootState::take(&self.arena)?,
+        };
+        state.take_again(&self.arena);
+        let steps = &self.arena.trace()[marks.path.len()..];
+        marks.path.extend(steps.iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)));
+        let (printed, places) = (self.output.bytes()?, kept.places()?);
+        let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
+        if marks.path.len() as u64 == step {
+            marks.all.push(Mark { slot, step, seen_from, state, reached, printed, places });
+        } else {
+            // Not all steps are recorded.
+            self.arena.marks_no_more();
+        }
+        self.arena.back.slot = marks.free_slot(MAX_MARKS);
+        // The process keeps about as much.
+        marks.mark = 2.0 * since.elapsed().as_nanos() as f64;
         self.arena.go_on();
         Ok(())
     }
@@ -99,6 +168,7 @@ impl Worker {
         while self.back.under_way {
             match self.arena.stand() {
                 Stand::STOPPED => self.has_stopped()?,
+                Stand::MARKED => self.has_marked()?,
                 Stand::BACK => {
                     self.back.under_way = false;
                     self.back.came_back += 1;
@@ -131,7 +201,10 @@ impl Worker {
             None => None,
         };
         match told {
-            Some(()) => self.back.stood = stood,
+            Some(()) => {
+                self.back.stood = stood;
+                self.back.marks.began = (0, Some(Instant::now()));
+            }
             // There cannot be so many.
             None => self.arena.back.n_spans = u32::MAX,
         }
@@ -181,6 +254,11 @@ impl Worker {
     /// An execution is over; `rough`: not by itself, or what it leaves is not to be trusted.
     pub(super) fn settle_back(&mut self, rough: bool) {
         let asked = std::mem::take(&mut self.back.asked);
+        self.back.marks.over(self.arena.taken);
+        if !asked {
+            // What was recorded on the way to marks has been written over.
+            self.back.marks.clear();
+        }
         (self.back.why, self.back.did) = (None, asked && !rough && self.arena.stand() == Stand::BACK);
         match asked {
             true if self.back.did => self.back.wins(GAIN),
@@ -233,6 +311,7 @@ impl Worker {
 
     /// Ends the process that stands before its first choice, if there is one.
     pub(super) fn end_standing(&mut self) {
+        self.back.marks.clear();
         if let Some(stood) = self.back.stood.take() {
             reap([stood.pid.as_raw()], &self.dir);
             self.arena.back.stand = Stand::NONE;

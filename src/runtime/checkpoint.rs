@@ -259,6 +259,15 @@ impl RootState {
         }))
     }
 
+    /// Keeps what stands in `arena` now, in the place of what it has.
+    pub fn take_again(&mut self, arena: &Arena) {
+        self.world.world.copy_from(&arena.world);
+        self.regions.copy_from(&arena.regions);
+        self.segments.copy_from(&arena.segments);
+        self.attached.copy_from(&arena.attached);
+        (self.pool_used, self.region_count) = (arena.control.pool_used, arena.control.regions);
+    }
+
     /// Puts it back.
     pub fn restore(&self, arena: &mut Arena) {
         arena.world.copy_from(&self.world.world);

@@ -245,6 +245,30 @@ impl Kept {
         regions.iter().try_for_each(|(range, bytes)| bytes.restore(memory, *range))
     }
 
+    /// Nothing of it has content: there are places in files, and flags.
+    pub fn has_no_content(&self) -> bool {
+        self.files.is_empty() && self.pool.is_none() && self.memory.is_none() && self.named.is_empty()
+    }
+
+    /// The places in files as they are now.
+    pub fn places(&mut self) -> io::Result<Vec<Option<u64>>> {
+        let place = |d: &mut Description| d.place.map(|_| d.file.stream_position()).transpose();
+        self.descriptions.iter_mut().map(place).collect()
+    }
+
+    /// Puts back where they were.
+    ///
+    /// # Errors
+    /// They cannot be reached any more.
+    pub fn restore_places(&mut self, places: &[Option<u64>]) -> io::Result<()> {
+        for (description, place) in self.descriptions.iter_mut().zip(places) {
+            if let Some(place) = *place {
+                description.file.seek(SeekFrom::Start(place))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Nothing of it has a name in the private /dev/shm.
     pub fn has_no_names(&self) -> bool {
         self.named.is_empty()

@@ -218,6 +218,8 @@ pub struct Spec {
     pub tells_names: bool,
     /// How executions come to where they begin.
     pub checkpoint: Checkpoint,
+    /// A mark is made after so many transitions; 0: where it pays. For tests.
+    pub marks: u64,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
     /// Which operations of different threads come one after the other is noted, see [`Worker::orders`](super::Worker::orders).

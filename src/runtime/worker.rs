@@ -478,7 +478,8 @@ impl Worker {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        log::debug!("{} of {} executions went back", self.back.came_back, self.runs);
+        let (back, marks) = (self.back.came_back, self.back.from_marks);
+        log::debug!("{back} of {} executions went back, {marks} began at marks", self.runs);
         // It may have died, and been waited for.
         send(self.root, Signal::SIGKILL);
         let guard = self.dir.guard_pid();

@@ -10,16 +10,20 @@
 //! at need not be copied by a fork.
 //!
 //! NOTE \[Apart\] All this is done by a fiber of its own, on a stack that lies with the copies, apart from what is put back.
+//!
+//! NOTE \[Marks\] A mark is a state within an execution that it can come back to. It has a copy of all pages that are kept, as they stand there, and of those that
+//! are there in memory that was mapped since the first choice. To come back, what was mapped since the mark is taken away, and all of these are put back.
 
 use core::mem::offset_of;
 
 use vsrun_model::arena::BACK_ADDR;
-use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
+use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
+use vsrun_model::ProcState;
 
 use super::{arena, fiber_of, local, machine, world};
 use crate::gate::fiber as fibers;
 use crate::sys::bare::{bare, copy_page};
-use crate::sys::track::track;
+use crate::sys::track::{track, AtMark};
 use crate::sys::written::{self, Piece};
 use crate::sys::{die, load, store};
 
@@ -28,23 +32,60 @@ const PAGE: u64 = 4096;
 const STACK: u64 = 64 << 10;
 /// Pieces that the kernel tells at a time.
 const PIECES: usize = 256;
+/// Where marks are, and how far from each other.
+const MARKS: u64 = BACK_ADDR + (1 << 36);
+const MARK: u64 = 1 << 30;
+/// Most pages of a mark in memory that was mapped since the first choice.
+const MAX_MORE: usize = 4096;
 
 /// What is not put back.
 #[repr(C)]
 struct Apart {
-    /// Where the program's fiber goes on at its first choice.
+    /// Where the program's fiber goes on.
     program: u64,
     /// Its thread pointer.
     fs: u64,
+    /// The same at the first choice.
+    first: (u64, u64),
     /// Where the fiber that goes back goes on.
     own: u64,
     /// The mask of signals.
     mask: u64,
+    /// It is to make a mark, and the execution goes on.
+    marks: bool,
+    /// Bit N: there is room for marks at place N.
+    rooms: u32,
     n_spans: usize,
     n_pages: usize,
     spans: [Span; MAX_SPANS],
     pages: [u64; MAX_BACK_PAGES],
     told: [Piece; PIECES],
+}
+
+/// What a mark begins with; behind it are copies: of the pages that are kept, then of more.
+#[repr(C)]
+struct Mark {
+    /// Where the program's fiber goes on.
+    program: u64,
+    fs: u64,
+    mask: u64,
+    at: AtMark,
+    n_more: usize,
+    /// Addresses of the pages of which more copies are, ascending in each piece of memory.
+    more: [u64; MAX_MORE],
+}
+
+const MARK_COPIES: u64 = (size_of::<Mark>() as u64 + PAGE - 1) & !(PAGE - 1);
+const MARK_SIZE: u64 = MARK_COPIES + (MAX_BACK_PAGES + MAX_MORE) as u64 * PAGE;
+const _: () = assert!(MARK_SIZE <= MARK);
+
+fn mark_in(slot: u32) -> &'static mut Mark {
+    // SAFETY: its place has been mapped by `make_mark` (bit of `rooms`); zeroed memory is a valid one; as for `apart`.
+    unsafe { &mut *((MARKS + u64::from(slot) * MARK) as *mut Mark) }
+}
+
+fn mark_copy(slot: u32, page: usize) -> u64 {
+    MARKS + u64::from(slot) * MARK + MARK_COPIES + page as u64 * PAGE
 }
 
 const COPIES: u64 = (BACK_ADDR + STACK + size_of::<Apart>() as u64 + PAGE - 1) & !(PAGE - 1);
@@ -58,9 +99,24 @@ fn apart() -> &'static mut Apart {
 /// The scheduler is about to decide: where vsrun has asked for it, this returns once for each execution that begins here.
 #[inline]
 pub fn begin() {
-    if machine().is_to_stand() {
+    if machine().is_to_mark() {
+        mark();
+    } else if machine().is_to_stand() {
         stand();
     }
+}
+
+/// A mark is made, and this returns once for each execution that goes on from there.
+#[cold]
+#[inline(never)]
+fn mark() {
+    if !track().armed {
+        return machine().marks_no_more();
+    }
+    let fs = fiber_of(local().cur).fs;
+    (apart().fs, apart().marks) = (fs, true);
+    // SAFETY: the other fiber has left itself there, and comes back here.
+    unsafe { fibers::switch_context(&raw mut apart().program, apart().own, fs) };
 }
 
 #[cold]
@@ -132,6 +188,7 @@ pub fn over() {
 extern "C" fn goes_back() -> ! {
     let blocked = [libc::SIG_SETMASK as u64, 0, &raw mut apart().mask as u64, 8, 0, 0];
     bare(libc::SYS_rt_sigprocmask, blocked);
+    apart().first = (apart().program, apart().fs);
     say(Stand::STOPPED);
     await_vsrun();
     if let Err(why) = keep() {
@@ -141,14 +198,123 @@ extern "C" fn goes_back() -> ! {
     loop {
         // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
         unsafe { fibers::switch_context(&raw mut apart().own, apart().program, apart().fs) };
-        if let Err(why) = undo() {
-            machine().does_not_go_back(why);
-            wake();
-            die(0);
+        if core::mem::take(&mut apart().marks) {
+            make_mark();
+            continue;
+        }
+        may_go_back().unwrap_or_else(|why| gives_up(why));
+        if apart().rooms == 0 {
+            // There is but one place to go to.
+            undo().and_then(|()| all_is_kept()).unwrap_or_else(|why| gives_up(why));
+            put_back();
         }
         say(Stand::BACK);
         await_vsrun();
+        if apart().rooms != 0 {
+            let undone = match arena().back.to {
+                0 => undo().map(|()| put_back()),
+                slot => undo_to(slot - 1),
+            };
+            undone.unwrap_or_else(|why| gives_up(why));
+        }
     }
+}
+
+fn gives_up(why: Hinders) -> ! {
+    machine().does_not_go_back(why);
+    wake();
+    die(0)
+}
+
+/// The program's fiber has left itself at a state that is to be a mark.
+fn make_mark() {
+    let slot = arena().back.slot;
+    let marked = slot < MAX_MARKS as u32 && (local().n_ranges == 0) && take(slot);
+    if !marked {
+        return machine().marks_no_more();
+    }
+    machine().has_marked();
+    say(Stand::MARKED);
+    await_vsrun();
+}
+
+fn take(slot: u32) -> bool {
+    let shares = arena().files.used != 0 || arena().control.shm_used != 0 || world().procs.len != 1;
+    let ends = world().procs[local().pid].state != ProcState::LIVE || local().borrowed;
+    let Some(at) = track().at_mark().filter(|_| !shares && !ends) else { return false };
+    if apart().rooms >> slot & 1 == 0 {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let place = MARKS + u64::from(slot) * MARK;
+        let a = [place, MARK_SIZE, prot as u64, flags as u64, u64::MAX, 0];
+        if bare(libc::SYS_mmap, a) != place as i64 {
+            return false;
+        }
+        apart().rooms |= 1 << slot;
+    }
+    let mark = mark_in(slot);
+    (mark.program, mark.fs, mark.at, mark.n_more) = (apart().program, apart().fs, at, 0);
+    bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, 0, &raw mut mark.mask as u64, 8, 0, 0]);
+    let n_pages = apart().n_pages;
+    for (i, &page) in apart().pages[..n_pages].iter().enumerate().filter(|(_, page)| !mark.at.has_lost(**page)) {
+        copy_page(page, mark_copy(slot, i));
+    }
+    let heap = [(track().heap(), mark.at.brk)];
+    let told = &mut apart().told;
+    let (more, n_more) = (&mut mark.more, &mut mark.n_more);
+    let mut pieces = mark.at.pieces().iter().chain(&heap).filter(|(from, to)| from < to);
+    pieces.all(|&(from, to)| {
+        written::there(from, to, told, &mut |from, to| {
+            (from..to).step_by(PAGE as usize).all(|page| {
+                let Some(place) = more.get_mut(*n_more) else { return false };
+                *place = page;
+                copy_page(page, mark_copy(slot, n_pages + *n_more));
+                *n_more += 1;
+                true
+            })
+        })
+    })
+}
+
+/// Puts all back as it stood at a mark.
+fn undo_to(slot: u32) -> Result<(), Hinders> {
+    let mark = mark_in(slot);
+    track().undo_to(&mark.at).ok_or(Hinders::MAPPINGS)?;
+    let brk = mark.at.brk;
+    if bare(libc::SYS_brk, [0; 6]) as u64 != brk && bare(libc::SYS_brk, [brk, 0, 0, 0, 0, 0]) as u64 != brk {
+        return Err(Hinders::MAPPINGS);
+    }
+    let heap = [(track().heap(), brk)];
+    let altstacks = local().altstacks;
+    let n_pages = apart().n_pages;
+    let more = &mark.more[..mark.n_more];
+    let told = &mut apart().told;
+    // What has come since goes.
+    let mut pieces = mark.at.pieces().iter().chain(&heap).filter(|(from, to)| from < to);
+    let emptied = pieces.all(|&(from, to)| {
+        written::there(from, to, told, &mut |from, to| {
+            let new = (from..to).step_by(PAGE as usize).filter(|page| !more.contains(page));
+            new.fold(true, |well, page| {
+                let a = [page, PAGE, libc::MADV_DONTNEED as u64, 0, 0, 0];
+                bare(libc::SYS_madvise, a) >= 0 && well
+            })
+        })
+    });
+    if !emptied {
+        return Err(Hinders::ROOM);
+    }
+    for (i, &page) in apart().pages[..n_pages].iter().enumerate().filter(|(_, page)| !mark.at.has_lost(**page)) {
+        copy_page(mark_copy(slot, i), page);
+    }
+    for (i, &page) in more.iter().enumerate() {
+        copy_page(mark_copy(slot, n_pages + i), page);
+    }
+    (apart().program, apart().fs) = (mark.program, mark.fs);
+    bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const mark.mask as u64, 0, 8, 0, 0]);
+    if altstacks || local().altstacks {
+        fibers::install_altstack(local().cur);
+    }
+    Ok(())
 }
 
 fn say(stand: Stand) {
@@ -221,8 +387,8 @@ fn copy_of(page: usize) -> u64 {
     COPIES + page as u64 * PAGE
 }
 
-/// Puts all back.
-fn undo() -> Result<(), Hinders> {
+/// Whether the process can go back; to which marks it can is told.
+fn may_go_back() -> Result<(), Hinders> {
     if track().why == Hinders::PAGES {
         track().missed().iter().all(|&page| machine().misses(page));
     }
@@ -232,12 +398,27 @@ fn undo() -> Result<(), Hinders> {
     if arena().files.used != 0 || arena().control.shm_used != 0 {
         return Err(Hinders::SHARED);
     }
+    if apart().rooms == 0 {
+        return Ok(());
+    }
+    all_is_kept()?;
+    let can = |slot: &u32| apart().rooms >> slot & 1 != 0 && track().can_come_to(&mark_in(*slot).at);
+    machine().back.usable = (0..MAX_MARKS as u32).filter(can).fold(0, |bits, slot| bits | 1 << slot);
+    Ok(())
+}
+
+/// Undoes what was done outside of memory since the first choice.
+fn undo() -> Result<(), Hinders> {
     track().undo().ok_or(Hinders::MAPPINGS)?;
     let heap = track().heap();
     if bare(libc::SYS_brk, [0; 6]) as u64 != heap && bare(libc::SYS_brk, [heap, 0, 0, 0, 0, 0]) as u64 != heap {
         return Err(Hinders::MAPPINGS);
     }
-    all_is_kept()?;
+    Ok(())
+}
+
+/// Puts memory back as it stood at the first choice.
+fn put_back() {
     let altstacks = local().altstacks;
     let pages = &apart().pages[..apart().n_pages];
     for (i, &page) in pages.iter().enumerate() {
@@ -247,7 +428,7 @@ fn undo() -> Result<(), Hinders> {
     if altstacks || local().altstacks {
         fibers::install_altstack(local().cur);
     }
-    Ok(())
+    (apart().program, apart().fs) = apart().first;
 }
 
 /// Of each page that was written there is a copy.

@@ -14,6 +14,8 @@ use super::written;
 const MAX_FRESH: usize = 512;
 /// Most changes to mappings that were there before.
 const MAX_CHANGES: usize = 1024;
+/// Most times that mappings made since are changed in one execution, for marks to be of use.
+const MAX_TOUCHED: usize = 512;
 /// Numbers of signals that are put back: all but the last one, for which there would be no bit.
 const SIGNALS: usize = 64;
 /// Most pages that are told.
@@ -24,6 +26,37 @@ const MAX_MISSED: usize = 512;
 struct Change {
     piece: Span,
     unmapped: bool,
+}
+
+/// Most pieces of memory that are there at a mark and were not at the first choice.
+pub const MAX_PIECES: usize = 128;
+
+/// What was done outside of memory up to a mark.
+#[derive(Clone, Copy)]
+pub struct AtMark {
+    n: usize,
+    pieces: [(u64, u64); MAX_PIECES],
+    n_changes: usize,
+    n_touched: usize,
+    n_gone: usize,
+    /// Memory that was there at the first choice and is not any more, or something else is there.
+    gone: [(u64, u64); MAX_PIECES],
+    /// The end of the heap.
+    pub brk: u64,
+    handled: u64,
+    actions: [[u64; 4]; SIGNALS],
+}
+
+impl AtMark {
+    /// Memory that was mapped since the first choice, from an address to another one.
+    pub fn pieces(&self) -> &[(u64, u64)] {
+        &self.pieces[..self.n]
+    }
+
+    /// The page was there at the first choice, and is not any more.
+    pub fn has_lost(&self, page: u64) -> bool {
+        self.gone[..self.n_gone].iter().any(|&(from, to)| from <= page && page < to)
+    }
 }
 
 /// Looks at a part of a stretch of memory, from an address to another one; see [`Track::parts`].
@@ -41,6 +74,11 @@ pub struct Track {
     fresh: [(u64, u64); MAX_FRESH],
     n_changes: usize,
     changes: [Change; MAX_CHANGES],
+    /// What was unmapped or protected of those in `fresh`, or changed again of `changes`: a mark from before is of no use then.
+    n_touched: usize,
+    touched: [(u64, u64); MAX_TOUCHED],
+    /// No marks are made any more.
+    odd: bool,
     /// The end of the heap (brk) then.
     heap: u64,
     /// Bits of the descriptors that what is printed goes to.
@@ -72,6 +110,9 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     fresh: [(0, 0); MAX_FRESH],
     n_changes: 0,
     changes: [Change { piece: NOWHERE, unmapped: false }; MAX_CHANGES],
+    n_touched: 0,
+    touched: [(0, 0); MAX_TOUCHED],
+    odd: false,
     heap: 0,
     printed: 0,
     spans: (0, 0),
@@ -126,6 +167,8 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
         }
         libc::SYS_mprotect => {
             track().about_to(a[0], pages_end(a[0], a[1]), false);
+            // What stands there could not be put back without a change of that.
+            track().odd |= a[2] as i32 & libc::PROT_WRITE == 0;
             bare(nr, a)
         }
         libc::SYS_brk => {
@@ -228,8 +271,8 @@ impl Track {
     /// From now on.
     pub fn arm(&mut self, heap: u64) {
         (self.armed, self.why, self.heap) = (true, Hinders::NONE, heap);
-        (self.n, self.n_changes, self.n_missed) = (0, 0, 0);
-        (self.descriptors, self.handled) = ([0; 16], 0);
+        (self.n, self.n_changes, self.n_missed, self.n_touched) = (0, 0, 0, 0);
+        (self.descriptors, self.handled, self.odd) = ([0; 16], 0, false);
     }
 
     /// What vsrun has said of the process: descriptors that are printed to, where the spans stand, and the addresses of pages that are kept.
@@ -285,6 +328,71 @@ impl Track {
         }
     }
 
+    fn touch(&mut self, start: u64, end: u64) {
+        if let Some(place) = self.touched.get_mut(self.n_touched) {
+            *place = (start, end);
+        }
+        self.n_touched += 1;
+    }
+
+    /// What a mark keeps of this. `None`: there is what it cannot bring back.
+    pub fn at_mark(&self) -> Option<AtMark> {
+        let open = self.descriptors.iter().any(|&bits| bits != 0);
+        if self.why != Hinders::NONE || self.odd || open || self.n > MAX_PIECES || self.n_touched > MAX_TOUCHED {
+            return None;
+        }
+        let mut at = AtMark {
+            n: self.n,
+            pieces: [(0, 0); MAX_PIECES],
+            n_changes: self.n_changes,
+            n_touched: self.n_touched,
+            n_gone: 0,
+            gone: [(0, 0); MAX_PIECES],
+            brk: bare(libc::SYS_brk, [0; 6]) as u64,
+            handled: self.handled,
+            actions: [[0; 4]; SIGNALS],
+        };
+        at.pieces[..self.n].copy_from_slice(&self.fresh[..self.n]);
+        for Change { piece, .. } in self.changes[..self.n_changes].iter().filter(|change| change.unmapped) {
+            *at.gone.get_mut(at.n_gone)? = (piece.start, piece.end);
+            at.n_gone += 1;
+        }
+        for n in (0..SIGNALS).filter(|&n| self.handled >> n & 1 != 0) {
+            bare(libc::SYS_rt_sigaction, [n as u64, 0, at.actions[n].as_mut_ptr() as u64, 8, 0, 0]);
+        }
+        Some(at)
+    }
+
+    /// The process can come back to that mark.
+    pub fn can_come_to(&self, mark: &AtMark) -> bool {
+        let Some(touched) = self.touched.get(mark.n_touched..self.n_touched) else { return false };
+        let is_there = |&(from, to): &(u64, u64)| mark.pieces().iter().any(|piece| piece.0 < to && from < piece.1);
+        !touched.iter().any(|part| (part.0, part.1) == (0, u64::MAX) || is_there(part))
+    }
+
+    /// Undoes what was done to descriptors and mappings since a mark, as [`Track::undo`] does what was done since the first choice.
+    pub fn undo_to(&self, mark: &AtMark) -> Option<()> {
+        let well = |result: i64| (result >= 0).then_some(());
+        self.close();
+        for n in (0..SIGNALS).filter(|&n| self.handled >> n & 1 != 0) {
+            let actions = if mark.handled >> n & 1 != 0 { &mark.actions } else { &self.actions };
+            bare(libc::SYS_rt_sigaction, [n as u64, actions[n].as_ptr() as u64, 0, 8, 0, 0]);
+        }
+        for &(start, end) in &self.fresh[..self.n] {
+            let mut at = start;
+            while at < end {
+                let inside = mark.pieces().iter().find(|piece| piece.0 <= at && at < piece.1);
+                let next = mark.pieces().iter().map(|piece| piece.0).filter(|&from| from > at).min();
+                let to = inside.map_or(next.unwrap_or(end), |piece| piece.1).min(end);
+                if inside.is_none() {
+                    well(bare(libc::SYS_munmap, [at, to - at, 0, 0, 0, 0]))?;
+                }
+                at = to;
+            }
+        }
+        self.undo_changes(mark.n_changes)
+    }
+
     /// Undoes what was done to descriptors and mappings. Of what was unmapped the pages that are kept are still to be put back. `None`: it cannot be undone.
     pub fn undo(&self) -> Option<()> {
         let well = |result: i64| (result >= 0).then_some(());
@@ -295,7 +403,13 @@ impl Track {
         for &(start, end) in &self.fresh[..self.n] {
             well(bare(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]))?;
         }
-        for Change { piece, unmapped } in self.changes[..self.n_changes].iter().rev() {
+        self.undo_changes(0)
+    }
+
+    /// Undoes changes of what was there before, but for the first `kept`.
+    fn undo_changes(&self, kept: usize) -> Option<()> {
+        let well = |result: i64| (result >= 0).then_some(());
+        for Change { piece, unmapped } in self.changes[kept..self.n_changes].iter().rev() {
             let (at, len, prot) = (piece.start, piece.end - piece.start, piece.prot.into());
             if *unmapped {
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
@@ -366,7 +480,10 @@ impl Track {
     /// Memory is about to be unmapped, or protected.
     fn about_to(&mut self, start: u64, end: u64, unmapped: bool) {
         let done = self.parts(start, end, &mut |track, from, to, span| match span {
-            None => true,
+            None => {
+                track.touch(from, to);
+                true
+            }
             Some(span) => track.change(from, to, span, unmapped),
         });
         if !done {
@@ -383,6 +500,10 @@ impl Track {
         let lost = unmapped || !span.is_writable();
         if lost && !self.is_guard(start, end, span) && !self.knows_all(start, end, span.is_writable()) {
             return false;
+        }
+        if self.has_changed(start, end) {
+            // It is put back as it was at first.
+            self.touch(0, u64::MAX);
         }
         self.changes[self.n_changes] = Change { piece: Span { start, end, ..span }, unmapped };
         self.n_changes += 1;

@@ -141,6 +141,12 @@ fn all(mut scan: Scan, start: u64, end: u64, room: &mut [Piece], each: &mut dyn 
     true
 }
 
+/// Shows each piece of memory that is there, ascending, watched or not; `room` is for what the kernel says. False: as for [`each`].
+pub fn there(start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
+    let scan = Scan { flags: 0, category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
+    all(scan, start, end, room, each)
+}
+
 /// Shows each piece of memory that is there, ascending. False: as for [`each`].
 pub fn present(start: u64, end: u64, each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
     let scan = Scan { category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };

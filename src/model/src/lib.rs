@@ -60,7 +60,7 @@ subjects! {
     /// Functions that return a choice.
     toss: crate::base::toss;
     /// Going back to the first choice: what vsrun and the process say to each other.
-    back: crate::base::back;
+    back: crate::base::back, crate::sched::prepare;
     /// Addresses of sockets.
     address: crate::base::address;
     /// Could an operation have come earlier?

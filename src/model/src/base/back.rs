@@ -1,5 +1,8 @@
 //! Traffic between vsrun and a process that goes back: at the end of an execution it undoes what it has done since its first choice, and
 //! stands there again, for the next execution. The shim's part is `gate::back`, vsrun's `runtime::back`.
+//!
+//! NOTE \[Marks\] It may go back less far: to a *mark*, a state within the execution of which it has kept what it has written since the first choice, and vsrun
+//! what stands in the arena. Marks are on the way of one execution; the next one that begins with the same choices goes on from there.
 
 use super::numbers;
 
@@ -7,6 +10,10 @@ use super::numbers;
 pub const MAX_SPANS: usize = 512;
 /// Most pages that are put back.
 pub const MAX_BACK_PAGES: usize = 1 << 13;
+/// Places for marks.
+pub const MAX_MARKS: usize = 16;
+/// Most marks on the way to where an execution leaves the one before.
+pub const MAX_WANTED: usize = 16;
 
 numbers! {
     /// How far the process is, and who is to act. A transparent integer, and a futex word.
@@ -23,6 +30,8 @@ numbers! {
     BACK = 4,
     /// It has done what it cannot undo, says why, and ends as any other.
     GIVEN_UP = 5,
+    /// It has kept what it needs to come back to where it is, in place [`Back::slot`]: vsrun keeps the rest, and says which place is next.
+    MARKED = 6,
 }
 
 numbers! {
@@ -99,6 +108,20 @@ pub struct Back {
     pub n_pages: u32,
     /// Number of `missed`.
     pub n_missed: u32,
+    /// Where it goes back to: one more than a place, or 0: the first choice. Written by vsrun.
+    pub to: u32,
+    /// The place of the next mark. Written by vsrun.
+    pub slot: u32,
+    /// Bit N: it can still come back to the mark in place N. Written by the process at the end of an execution.
+    pub usable: u32,
+    /// Number of `wanted`; those that have come are not counted.
+    pub n_wanted: u32,
+    /// Marks are made before these transitions: the last one is the next. Written by vsrun.
+    pub wanted: [u64; MAX_WANTED],
+    /// Behind those, so many transitions after one the next one is made; 0: none is.
+    pub every: u64,
+    /// Transitions before the last mark.
+    pub marked_at: u64,
     /// Memory that can be written, watched for that, and memory without a file that cannot; ascending. Written by vsrun.
     pub spans: [Span; MAX_SPANS],
     /// Addresses of the pages that are put back, ascending. Written by vsrun.

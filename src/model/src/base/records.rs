@@ -150,6 +150,17 @@ impl<const N: usize> Records<N> {
         self.table.copy_from(&other.table);
     }
 
+    /// How far they are: to come back there with [`Records::has_again`].
+    pub(crate) fn reach(&self) -> (Tid, u32, u32) {
+        (self.thread, self.space, self.table.len)
+    }
+
+    /// As [`Table::has_again`].
+    pub(crate) fn has_again(&mut self, (thread, space, len): (Tid, u32, u32)) {
+        (self.thread, self.space) = (thread, space);
+        self.table.has_again(len);
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.table.clear();

@@ -72,6 +72,11 @@ impl<T: Copy, const N: usize> Table<T, N> {
         self.seal = SEAL;
     }
 
+    /// The first `len` records are what they were, in the memory of a table that was cleared since.
+    pub(crate) fn has_again(&mut self, len: u32) {
+        self.len = len.min(N as u32);
+    }
+
     /// Forgets all records.
     pub fn clear(&mut self) {
         self.len = 0;

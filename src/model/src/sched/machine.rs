@@ -34,6 +34,31 @@ impl Arena {
         self.taken == 0 && self.back.stand == Stand::ASKED
     }
 
+    /// A mark is to be made before the transition that is decided on now.
+    #[inline]
+    pub fn is_to_mark(&self) -> bool {
+        let back = &self.back;
+        if back.stand != Stand::RUNS || back.every == 0 && back.n_wanted == 0 {
+            return false;
+        }
+        match back.wanted.get((back.n_wanted as usize).wrapping_sub(1)) {
+            Some(&at) => self.taken >= at,
+            None => back.every > 0 && self.taken >= back.marked_at + back.every,
+        }
+    }
+
+    /// One has been made, or could not be.
+    pub fn has_marked(&mut self) {
+        let back = &mut self.back;
+        back.n_wanted = back.n_wanted.saturating_sub(1);
+        back.marked_at = self.taken;
+    }
+
+    /// None is made any more in this execution.
+    pub fn marks_no_more(&mut self) {
+        (self.back.n_wanted, self.back.every) = (0, 0);
+    }
+
     /// The process does not go back.
     pub fn does_not_go_back(&mut self, why: Hinders) {
         self.back.why = why;

@@ -10,7 +10,7 @@ mod guide;
 mod machine;
 mod order;
 mod owned;
-mod prepare;
+pub(crate) mod prepare;
 pub mod sharing;
 pub mod step;
 pub mod stream;

@@ -1,11 +1,68 @@
 //! What vsrun writes into the arena for an execution: its schedule, and what the policy is to know.
 
-use crate::arena::{guide_that_fits, Arena, Choice, Plan, MAX_EXPECTED, MAX_PREFIX, MAX_SLEEP};
+use crate::arena::{guide_that_fits, Arena, Choice, Plan, Policy, MAX_EXPECTED, MAX_PREFIX, MAX_SLEEP};
 use crate::base::aims::{Wish, MAX_INTEREST, MAX_WISHES};
+use crate::base::toss::Tossing;
+use crate::base::watch::Watching;
 use crate::base::{Kind, Tid, Uid};
 use crate::state::world::MAX_THREADS;
 
+/// How far an execution has recorded what it does. What is recorded below that stands in the arena as long as every execution since has begun there or at a
+/// mark behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    taken: u64,
+    unrecorded: u64,
+    trail: u64,
+    last: Kind,
+    steps: u32,
+    seen: u32,
+    records: (Tid, u32, u32),
+    records_lost: u64,
+    noted: u32,
+    late: u32,
+    met: u32,
+    watching: Watching,
+    tossing: Tossing,
+}
+
 impl Arena {
+    /// How far the execution is. `None`: it has changed what it had recorded, or draws lots by what it has seen.
+    pub fn reached(&self) -> Option<Reached> {
+        let Plan { policy, orders, guide_len, blind, .. } = self.plan;
+        let drawn = policy != Policy::STAY || orders || guide_len > 0 || blind;
+        let plain = !drawn && self.owned.len == 0 && self.owned_lost == 0;
+        plain.then_some(Reached {
+            taken: self.taken,
+            unrecorded: self.unrecorded,
+            trail: self.trail,
+            last: self.last,
+            steps: self.steps.len,
+            seen: self.seen.len,
+            records: self.records.reach(),
+            records_lost: self.records_lost,
+            noted: self.noted.len,
+            late: self.late.len,
+            met: self.met.len,
+            watching: self.control.watching,
+            tossing: self.control.tossing,
+        })
+    }
+
+    /// The execution that was prepared goes on from there, with the world as it was then.
+    pub fn goes_on_from(&mut self, reached: &Reached) {
+        (self.taken, self.unrecorded) = (reached.taken, reached.unrecorded);
+        (self.trail, self.last) = (reached.trail, reached.last);
+        self.steps.has_again(reached.steps);
+        self.seen.has_again(reached.seen);
+        self.records.has_again(reached.records);
+        self.records_lost = reached.records_lost;
+        self.noted.has_again(reached.noted);
+        self.late.has_again(reached.late);
+        self.met.has_again(reached.met);
+        (self.control.watching, self.control.tossing) = (reached.watching, reached.tossing);
+    }
+
     /// Sets up the plan for one execution; traces of the last one are forgotten, the world is left as it is.
     pub fn prepare(&mut self, plan: Plan, prefix: &[Choice], sleep: &[(Tid, u32)]) -> Result<(), &'static str> {
         if prefix.len() > MAX_PREFIX || sleep.len() > MAX_SLEEP {
