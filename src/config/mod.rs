@@ -158,8 +158,8 @@ pub struct Config {
     /// writes there by mistake crashes there
     #[arg(long, help_heading = "Memory that threads share")]
     pub guard_arena: bool,
-    /// How executions come to where they begin: rollback (in one process, which puts back what it has written since its first choice), fork (each a
-    /// copy of the program before its main), replay (each starts the program), auto (fork, for now)
+    /// How executions come to where they begin: rollback (in one process, which puts back what it has written since its first choice, or since it
+    /// left the way of the next one), fork (each a copy of the program before its main), replay (each starts the program), auto (rollback, after 40)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
 

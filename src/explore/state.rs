@@ -105,6 +105,8 @@ pub(super) struct State {
 pub struct WentBack {
     /// So many by rollback.
     pub executions: u64,
+    /// So many from within the execution before.
+    pub from_marks: u64,
     /// Why the last one did not that could not.
     pub hindered: Option<String>,
 }
@@ -113,7 +115,10 @@ impl WentBack {
     /// One more is over.
     pub fn note(&mut self, back: GoesBack) {
         match back {
-            GoesBack::Did => self.executions += 1,
+            GoesBack::Did { from_mark } => {
+                self.executions += 1;
+                self.from_marks += u64::from(from_mark);
+            }
             GoesBack::Hindered(why) => self.hindered = Some(why),
             GoesBack::WasNotAsked => {}
         }

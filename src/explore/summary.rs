@@ -111,6 +111,7 @@ pub(super) fn summary(
         broken_off: counts.broken_off.filter(|_| matches!(stop, Stop::Bound(Reason::Time) | Stop::Interrupted)),
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         rolled_back: state.back.executions,
+        from_marks: state.back.from_marks,
         not_rolled_back: state.back.hindered.clone(),
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),

@@ -129,6 +129,8 @@ pub struct Summary {
     pub workers: u32,
     /// Executions of this run that began where the one before had gone back to.
     pub rolled_back: u64,
+    /// Of these, executions that went on from a state within the one before.
+    pub from_marks: u64,
     /// Why an execution could not go back, the last one.
     pub not_rolled_back: Option<String>,
     /// Wall-clock time, seconds.

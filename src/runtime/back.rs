@@ -39,13 +39,19 @@ const LESSONS: u32 = 64;
 const STACK: u64 = 8 << 20;
 /// And not so near to what is below it.
 const GAP: u64 = 1 << 20;
+/// Bytes that the marks of a process may have together, and pages beside those that are kept which each is reckoned with.
+const MARKS_MEMORY: u64 = 128 << 20;
+const MORE_PAGES: u64 = 256;
 
 /// Whether the process of an execution goes back to its first choice, for the next one.
 pub enum GoesBack {
     /// It was not asked to.
     WasNotAsked,
     /// It has.
-    Did,
+    Did {
+        /// The execution had begun at a mark.
+        from_mark: bool,
+    },
     /// It could not: why.
     Hindered(String),
 }
@@ -113,7 +119,6 @@ impl Worker {
         }
         self.want_marks(schedule, start);
         self.back.marks.began = (start, Some(Instant::now()));
-        self.back.from_marks += u64::from(start > 0);
         self.arena.go_on();
         Ok(())
     }
@@ -122,8 +127,8 @@ impl Worker {
     fn want_marks(&mut self, schedule: &Schedule, start: u64) {
         let marks = &mut self.back.marks;
         let (wanted, every) = marks.wanted(start, schedule.prefix.len() as u64, self.spec.marks);
-        let slot = marks.free_slot(MAX_MARKS);
         let back = &mut self.arena.back;
+        let slot = marks.free_slot(most_marks(back.n_pages));
         (back.n_wanted, back.every, back.marked_at, back.slot) = (wanted.len() as u32, every, start, slot);
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
     }
@@ -155,7 +160,7 @@ impl Worker {
             // Not all steps are recorded.
             self.arena.marks_no_more();
         }
-        self.arena.back.slot = marks.free_slot(MAX_MARKS);
+        self.arena.back.slot = marks.free_slot(most_marks(self.arena.back.n_pages));
         // The process keeps about as much.
         marks.mark = 2.0 * since.elapsed().as_nanos() as f64;
         self.arena.go_on();
@@ -301,7 +306,7 @@ impl Worker {
     /// What became of the process of the execution last run.
     pub fn goes_back(&self) -> GoesBack {
         match self.back.why {
-            _ if self.back.did => GoesBack::Did,
+            _ if self.back.did => GoesBack::Did { from_mark: self.back.marks.began.0 > 0 },
             // The next one knows these.
             Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
             Some(why) => GoesBack::Hindered(sentence(why)),
@@ -323,6 +328,12 @@ impl Worker {
         let stood = self.back.stood.as_ref().filter(|_| self.arena.stand() == Stand::BACK);
         stood.map(|stood| stood.pid.as_raw())
     }
+}
+
+/// So many marks are kept of a process that keeps so many pages.
+fn most_marks(n_pages: u32) -> usize {
+    let size = (u64::from(n_pages) + MORE_PAGES) * 4096;
+    ((MARKS_MEMORY / size) as usize).clamp(2, MAX_MARKS)
 }
 
 /// Why a process does not go back, for people.

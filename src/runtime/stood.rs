@@ -196,8 +196,6 @@ pub(super) struct GoingBack {
     pub off: bool,
     /// Executions that came back.
     pub came_back: u64,
-    /// Executions that went on from a mark.
-    pub from_marks: u64,
     /// The process of the last one has.
     pub did: bool,
     /// Why it has not.

@@ -478,8 +478,7 @@ impl Worker {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        let (back, marks) = (self.back.came_back, self.back.from_marks);
-        log::debug!("{back} of {} executions went back, {marks} began at marks", self.runs);
+        log::debug!("{} of {} executions went back", self.back.came_back, self.runs);
         // It may have died, and been waited for.
         send(self.root, Signal::SIGKILL);
         let guard = self.dir.guard_pid();

@@ -403,7 +403,7 @@ fn may_go_back() -> Result<(), Hinders> {
     }
     all_is_kept()?;
     let can = |slot: &u32| apart().rooms >> slot & 1 != 0 && track().can_come_to(&mark_in(*slot).at);
-    machine().back.usable = (0..MAX_MARKS as u32).filter(can).fold(0, |bits, slot| bits | 1 << slot);
+    machine().can_come_to((0..MAX_MARKS as u32).filter(can).fold(0, |bits, slot| bits | 1 << slot));
     Ok(())
 }
 
@@ -444,7 +444,7 @@ fn all_is_kept() -> Result<(), Hinders> {
             end = apart().spans[i].end;
             i += 1;
         }
-        let known = written::each(start, end, &mut apart().told, &mut |from, to| {
+        let mut looks = |from: u64, to: u64| {
             let mut page = from;
             while page < to {
                 let pages = &apart().pages[..n_pages];
@@ -460,7 +460,13 @@ fn all_is_kept() -> Result<(), Hinders> {
                 page += PAGE;
             }
             true
-        });
+        };
+        // Where something else is now, it was looked at when that came.
+        let (mut at, mut known) = (start, true);
+        while let Some((from, to)) = track().still_there(at, end).filter(|_| known) {
+            known = written::each(from, to, &mut apart().told, &mut looks);
+            at = to;
+        }
         if !known {
             return Err(Hinders::ROOM);
         }

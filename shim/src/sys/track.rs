@@ -426,6 +426,17 @@ impl Track {
         Some(())
     }
 
+    /// The first part of a stretch of memory that was not unmapped, from an address to another one.
+    pub fn still_there(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let gone = || self.changes[..self.n_changes].iter().filter(|c| c.unmapped).map(|c| c.piece);
+        let mut at = start;
+        while let Some(piece) = gone().find(|piece| piece.start <= at && at < piece.end) {
+            at = piece.end;
+        }
+        let to = gone().map(|piece| piece.start).filter(|&from| from > at).min().map_or(end, |from| from.min(end));
+        (at < end).then_some((at, to))
+    }
+
     /// Pages that have been taken away and are not kept.
     pub fn missed(&self) -> &[u64] {
         &self.missed[..self.n_missed]

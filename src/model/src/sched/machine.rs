@@ -59,6 +59,11 @@ impl Arena {
         (self.back.n_wanted, self.back.every) = (0, 0);
     }
 
+    /// Bit N: the process can come back to the mark in place N.
+    pub fn can_come_to(&mut self, marks: u32) {
+        self.back.usable = marks;
+    }
+
     /// The process does not go back.
     pub fn does_not_go_back(&mut self, why: Hinders) {
         self.back.why = why;

@@ -1,0 +1,85 @@
+"""Each program of c-tests with every way to come to where executions begin: `scripts/checkpoints.sh --same`."""
+import glob, json, os, subprocess, sys
+
+vsrun, tests, work, word, short = sys.argv[1:6]
+# A sample of kinds of operations, memory and ends.
+DOZEN = ("back_memory barrier cond_two_waiters dlopen_late exit_order file_lockfile futex_wait lockcount memory_calls mutex_trylock philosophers_threads pipes "
+         "producers_consumers rwlock_cross signal_mutex stack_growth streams_order thread_stacks").split()
+WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"]]
+# Where the clock or a lot decides, or there is one execution only, there is nothing to compare.
+OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena"]
+SECONDS = 60
+
+
+def cases(path):
+    """(name, keys) for each case of a file."""
+    name, keys, all_of = "", {}, []
+    for line in open(path):
+        line = line.strip()
+        if line.startswith("["):
+            all_of.append((name, keys))
+            name, keys = line[1:-1], {}
+        elif "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            keys[key.strip()] = value.strip()
+    return [case for case in all_of + [(name, keys)] if case[1]]
+
+
+def compiled(source, keys):
+    program = os.path.join(work, os.path.basename(source).split(".")[0])
+    compiler = ["g++", "-std=c++20"] if source.endswith(".cc") else ["gcc"]
+    line = compiler + ["-O1", "-g", "-w"] + keys.get("cflags", "").split() + ["-o", program, source, "-lpthread", "-lrt", "-latomic"]
+    return program if subprocess.run(line, stderr=subprocess.DEVNULL).returncode == 0 else None
+
+
+def told(words):
+    """What has to be the same, and how many executions went back."""
+    try:
+        done = subprocess.run([vsrun] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=work, timeout=SECONDS)
+        report = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return "no end", 0
+    except ValueError:
+        return done.stderr.decode(errors="replace")[-300:], 0
+    same = {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
+    same["bugs"] = [(bug["kind"], bug["summary"]) for bug in report["bugs"]]
+    same["outcomes"] = (report.get("outcomes") or {}).get("different")
+    return same, report["from_marks" if "--marks" in words else "rolled_back"]
+
+
+compared, differ, back, left_out = 0, 0, {}, 0
+for path in sorted(glob.glob(tests + "/*.expect")):
+    base = os.path.basename(path)[: -len(".expect")]
+    if base < os.environ.get("FROM", "") or word not in base or short == "1" and base not in DOZEN:
+        continue
+    source = next(p for p in (f"{tests}/{base}.c", f"{tests}/{base}.cc") if os.path.exists(p))
+    for name, keys in cases(path):
+        options = keys.get("options", "").split()
+        if any(option.split("=")[0] in OTHERS for option in options) or "annotations" in keys or "library" in keys or keys.get("slow") == "yes":
+            left_out += 1
+            continue
+        program = compiled(source, keys)
+        if not program:
+            left_out += 1
+            continue
+        # Many executions, which go back where they can: the first ones never do. What a search draws by lot it draws alike.
+        search = [] if "--search" in options or "--random" in options else ["--search", "naive"]
+        most = [] if "--max-executions" in options else ["--max-executions", "400"]
+        keeps = [] if "--keep-going" in options else ["--keep-going"]
+        line = search + most + keeps + ["-j", "1", "--format", "json", "--shrink", "0", "--scenario-dir", work] + options
+        first = None
+        compared += 1
+        for way in WAYS:
+            found, went = told(["--checkpoint"] + way + line + ["./" + os.path.basename(program)] + keys.get("args", "").split())
+            back[" ".join(way)] = back.get(" ".join(way), 0) + went
+            if first is None:
+                first = found
+                if found == "no end":
+                    compared, left_out = compared - 1, left_out + 1
+                    break
+            elif found != first:
+                differ += 1
+                print(f"FAILED {base} [{name}] {' '.join(way)}: {found}, by fork: {first}", flush=True)
+                break
+print(f"checkpoints: {compared} programs, {differ} differ; executions that went back: {back}; left out: {left_out}")
+sys.exit(differ > 0)
