@@ -17,7 +17,7 @@ use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPA
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
 use super::setup::plan_of;
-use super::stood::{GoingBack, Key, Mark, Stood};
+use super::stood::{recorded_from, until_prefix_ends, GoingBack, Key, Mark, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
@@ -83,18 +83,17 @@ impl Worker {
         if self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
             self.end_standing();
         }
-        let Plan { record, record_back, prefix_len, .. } = plan_of(&self.spec, schedule);
-        let recorded_from = record.then(|| u64::from(prefix_len.saturating_sub(record_back)));
+        let plan = Plan { prefix_len: schedule.prefix.len() as u32, ..plan_of(&self.spec, schedule) };
         let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
         let Some(stood) = &mut self.back.stood else {
             marks.clear();
-            (marks.seen_from, marks.began) = (recorded_from.unwrap_or(u64::MAX), (0, None));
+            (marks.seen_from, marks.began) = (recorded_from(&plan).unwrap_or(u64::MAX), (0, None));
             self.arena.back.n_missed = 0;
             self.arena.back.stand = Stand::ASKED;
             self.want_marks(schedule, 0);
             return self.begin(schedule, 0, Command::RUN);
         };
-        let mark = marks.choose(&schedule.prefix, recorded_from, usable);
+        let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
         let reached = mark.map(|mark| mark.reached);
         self.arena.back.to = mark.map_or(0, |mark| mark.slot + 1);
@@ -155,7 +154,8 @@ impl Worker {
         let (printed, places) = (self.output.bytes()?, kept.places()?);
         let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
         if marks.path.len() as u64 == step {
-            marks.all.push(Mark { slot, step, seen_from, state, reached, printed, places });
+            let plan = until_prefix_ends(self.arena.plan);
+            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, printed, places });
         } else {
             // Not all steps are recorded.
             self.arena.marks_no_more();

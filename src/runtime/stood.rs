@@ -28,8 +28,10 @@ pub(super) struct Stood {
 pub(super) struct Mark {
     /// Where the process has what it needs.
     pub slot: u32,
-    /// Transitions that lead there.
+    /// Transitions that lead there,
     pub step: u64,
+    /// and what else the way there depends on, see [`until_prefix_ends`].
+    pub plan: Plan,
     /// Of the states behind so many of these it is recorded what was pending.
     pub seen_from: u64,
     /// What stood in the arena.
@@ -64,6 +66,24 @@ const APART: f64 = 8.0;
 /// What a mark takes at least, in ns.
 const LEAST: f64 = 30_000.0;
 
+/// Of the states behind so many transitions of an execution it is recorded what is pending. `None`: of none.
+pub(super) fn recorded_from(plan: &Plan) -> Option<u64> {
+    plan.record.then(|| u64::from(plan.prefix_len.saturating_sub(plan.record_back)))
+}
+
+/// What a plan says of the way along its prefix.
+pub(super) fn until_prefix_ends(plan: Plan) -> Plan {
+    Plan {
+        prefix_len: 0,
+        record: false,
+        record_back: 0,
+        wake_by_effects: false,
+        expected_effects: Effects::default(),
+        late_wake: false,
+        ..plan
+    }
+}
+
 impl Marks {
     /// They cannot be come back to any more.
     pub fn clear(&mut self) {
@@ -77,12 +97,14 @@ impl Marks {
 
     /// The mark from which an execution by that prefix is to go on, which needs what is pending in the states behind so many of its choices; others are
     /// forgotten, as what comes after it is recorded anew.
-    pub fn choose(&mut self, prefix: &[Choice], recorded_from: Option<u64>, usable: u32) -> Option<&Mark> {
+    pub fn choose(&mut self, plan: &Plan, prefix: &[Choice], usable: u32) -> Option<&Mark> {
+        let recorded_from = recorded_from(plan);
+        let plan = until_prefix_ends(*plan);
         let same = |(a, b): &(&Choice, &Choice)| (a.uid, a.value) == (b.uid, b.value);
         let common = self.path.iter().zip(prefix).take_while(same).count() as u64;
         let fits = |mark: &Mark| {
             let seen = recorded_from.is_none_or(|from| mark.step <= from || mark.seen_from <= from);
-            mark.step <= common && seen && usable >> mark.slot & 1 != 0
+            mark.step <= common && mark.plan == plan && seen && usable >> mark.slot & 1 != 0
         };
         let n = self.all.iter().rposition(fits).map_or(0, |at| at + 1);
         self.keep(n);
