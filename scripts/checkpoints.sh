@@ -1,23 +1,32 @@
 #!/usr/bin/env bash
 # What it costs to get back to where executions begin: ./scripts/checkpoints.sh [--short]
+# Whether all programs of c-tests show the same however they do: ./scripts/checkpoints.sh --same [--short] [WORD]
 #
 # The same random executions by `--checkpoint replay` (each starts the program), `fork` (each is a copy of the program before its main) and `rollback` (one
 # process goes back), by how long the program computes before its first choice, how many pages it writes, how many threads it has, and how long
 # executions are. Printed are executions a second on one CPU, of two runs of different size (so without the start), medians, and the ratios.
 #
-# Fails if rollback is slower than fork where there are no pages and four threads, or if fewer than half of the executions went back.
+# Then executions of `--search optimal`, which go on from marks within the one before, beside those that go back to the first choice only, by how long threads
+# compute between their operations, and how many operations come before the first that depend on each other.
+#
+# Fails if rollback is slower than fork where there are no pages and four threads, if fewer than half of the executions went back, or if marks do not pay where
+# threads compute for a millisecond.
 #
 # VSRUN=PATH measures that binary instead of building one.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-runs=5 executions=1200 starts=12
-case "${1:-}" in
-    --short) runs=1 executions=300 starts=3 ;;
-    '') ;;
-    *) echo "usage: scripts/checkpoints.sh [--short]" >&2; exit 2 ;;
-esac
+runs=5 executions=1200 starts=12 same=0 short=0 word=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --short) runs=1 executions=300 starts=3 short=1 ;;
+        --same) same=1 ;;
+        -*) echo "usage: scripts/checkpoints.sh [--same] [--short] [WORD]" >&2; exit 2 ;;
+        *) word=$1 ;;
+    esac
+    shift
+done
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -26,7 +35,13 @@ if [ -z "${VSRUN:-}" ]; then
     VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 fi
 vsrun=$(realpath "$VSRUN")
+if [ $same = 1 ]; then
+    mkdir "$dir/same"
+    python3 scripts/checkpoints/same.py "$vsrun" "$PWD/c-tests" "$dir/same" "$word" "$short"
+    exit
+fi
 "${CC:-gcc}" -O2 -o "$dir/work" scripts/checkpoints/work.c -lpthread
+"${CC:-gcc}" -O2 -o "$dir/between" scripts/checkpoints/between.c -lpthread
 cd "$dir"
 
 field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
@@ -85,5 +100,50 @@ if [ "$runs" -gt 1 ]; then
     row 0 0 4 10
     row 0 0 4 100
     row 0 0 4 1000
+fi
+
+# MODE EXECUTIONS MARKS ARGUMENTS..: seconds.
+search() {
+    local mode=$1 n=$2 marks=$3
+    shift 3
+    field seconds <<<"$("$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$n" --checkpoint "$mode" --marks "$marks" --format json \
+        --output /dev/null ./between "$@" </dev/null)"
+}
+
+# MODE MARKS ARGUMENTS..: milliseconds for an execution.
+each() {
+    local mode=$1 marks=$2 many few
+    shift 2
+    many=240
+    [ "$mode" = replay ] && many=$((starts + 6))
+    few=$((many / 3))
+    for _ in $(seq "$runs"); do
+        awk "BEGIN { d = $(search "$mode" "$many" "$marks" "$@") - $(search "$mode" "$few" "$marks" "$@"); print 1000 * (d > 0.0001 ? d : 0.0001) / ($many - $few) }"
+    done | median
+}
+
+printf '\n%-44s %10s %10s %12s %10s %16s\n' 'ms before, us between, threads, rounds, reads' replay fork 'first choice' marks 'replay / marks'
+between() {
+    local replay fork first marks
+    replay=$(each replay 0 "$@")
+    fork=$(each fork 0 "$@")
+    # No mark is made so late.
+    first=$(each rollback 1000000000000 "$@")
+    marks=$(each rollback 0 "$@")
+    awk -v what="$*" -v r="$replay" -v f="$fork" -v b="$first" -v m="$marks" \
+        'BEGIN { printf "%-44s %8.2fms %8.2fms %10.2fms %8.2fms %16.1f\n", what, r, f, b, m, r / m }'
+    if [ "$2" = 1000 ] && awk "BEGIN { exit !($marks > $first) }"; then
+        echo "marks are slower than the first choice" >&2
+        touch "$dir/failed"
+    fi
+}
+between 0 1000 2 5 0
+if [ "$runs" -gt 1 ]; then
+    between 0 0 5 1 0
+    between 0 100 2 5 0
+    between 200 1000 2 5 0
+    between 0 0 5 1 10
+    between 0 0 5 1 100
+    between 0 0 5 1 400
 fi
 [ ! -e "$dir/failed" ]

@@ -114,6 +114,7 @@ others=$!
 beside benchmark ./scripts/bench.sh --short
 beside cost ./scripts/cost.sh --short
 beside checkpoints ./scripts/checkpoints.sh --short
+beside 'ways to begin' ./scripts/checkpoints.sh --same --short
 beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short
 beside first ./scripts/first.sh --short

@@ -3,11 +3,10 @@ import glob, json, os, subprocess, sys
 
 vsrun, tests, work, word, short = sys.argv[1:6]
 # A sample of kinds of operations, memory and ends.
-DOZEN = ("back_memory barrier cond_two_waiters dlopen_late exit_order file_lockfile futex_wait lockcount memory_calls mutex_trylock philosophers_threads pipes "
-         "producers_consumers rwlock_cross signal_mutex stack_growth streams_order thread_stacks").split()
+DOZEN = "back_marks back_memory barrier cond_two_waiters lockcount philosophers_threads producers_consumers race_behind_circle rwlock_cross signal_mutex".split()
 WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"]]
 # Where the clock or a lot decides, or there is one execution only, there is nothing to compare.
-OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena"]
+OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena", "--divergence-timeout"]
 SECONDS = 60
 
 
@@ -42,7 +41,8 @@ def told(words):
     except ValueError:
         return done.stderr.decode(errors="replace")[-300:], 0
     same = {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
-    same["bugs"] = [(bug["kind"], bug["summary"]) for bug in report["bugs"]]
+    # Where a thread is that runs for ever is a matter of when it is looked at.
+    same["bugs"] = [(bug["kind"], bug["summary"] if bug["kind"] != "divergence" else "") for bug in report["bugs"]]
     same["outcomes"] = (report.get("outcomes") or {}).get("different")
     return same, report["from_marks" if "--marks" in words else "rolled_back"]
 

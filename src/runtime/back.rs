@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Choice, Command, Plan, BACK_ADDR};
+use vsrun_model::arena::{Choice, Command, Plan, Policy, BACK_ADDR};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
@@ -85,6 +85,7 @@ impl Worker {
         }
         let plan = Plan { prefix_len: schedule.prefix.len() as u32, ..plan_of(&self.spec, schedule) };
         let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
+        self.back.resumed = self.back.stood.is_some();
         let Some(stood) = &mut self.back.stood else {
             marks.clear();
             (marks.seen_from, marks.began) = (recorded_from(&plan).unwrap_or(u64::MAX), (0, None));
@@ -125,7 +126,13 @@ impl Worker {
     /// Says where marks are to be made in an execution that begins after so many transitions.
     fn want_marks(&mut self, schedule: &Schedule, start: u64) {
         let marks = &mut self.back.marks;
-        let (wanted, every) = marks.wanted(start, schedule.prefix.len() as u64, self.spec.marks);
+        // Where there can be none, none is tried.
+        let drawn = schedule.policy != Policy::STAY || self.spec.orders || !schedule.guide.is_empty();
+        let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
+        let (wanted, every) = match drawn || shares || self.arena.control.pool_used > 0 {
+            true => (Vec::new(), 0),
+            false => marks.wanted(start, schedule.prefix.len() as u64, self.spec.marks),
+        };
         let back = &mut self.arena.back;
         let slot = marks.free_slot(most_marks(back.n_pages));
         (back.n_wanted, back.every, back.marked_at, back.slot) = (wanted.len() as u32, every, start, slot);
@@ -165,6 +172,12 @@ impl Worker {
         marks.mark = 2.0 * since.elapsed().as_nanos() as f64;
         self.arena.go_on();
         Ok(())
+    }
+
+    /// The process could not come back to where the execution was to begin.
+    pub(super) fn did_not_begin(&self) -> bool {
+        let start = self.back.marks.began.0;
+        self.back.resumed && self.arena.stand() == Stand::GIVEN_UP && self.arena.taken == start
     }
 
     /// Waits for what comes next of the execution that is under way.

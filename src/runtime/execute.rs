@@ -90,6 +90,10 @@ impl Worker {
             self.repair()?;
             return Ok(Some(Outcome::overwritten()));
         }
+        if back && self.did_not_begin() {
+            self.clean_up(&ending)?;
+            return Ok(None);
+        }
         if self.spec.own_pages && self.own.is_to_run_again(&self.arena, &ending, since.elapsed()) {
             self.clean_up(&ending)?;
             return Ok(None);

@@ -158,6 +158,7 @@ impl Marks {
     /// An execution is over after so many transitions.
     pub fn over(&mut self, taken: u64) {
         let (start, Some(since)) = self.began else { return };
+        self.began.1 = None;
         if taken > start {
             let each = since.elapsed().as_nanos() as f64 / (taken - start) as f64;
             self.transition = if self.transition == 0.0 { each } else { 0.9 * self.transition + 0.1 * each };
@@ -208,6 +209,8 @@ pub(super) struct GoingBack {
     pub under_way: bool,
     /// The execution that is under way, or was last, was asked to.
     pub asked: bool,
+    /// It was to begin where its process stood.
+    pub resumed: bool,
     /// Pages that executions write.
     pub pages: BTreeSet<u64>,
     /// So often there were new ones.

@@ -239,7 +239,8 @@ fn make_mark() {
 }
 
 fn take(slot: u32) -> bool {
-    let shares = arena().files.used != 0 || arena().control.shm_used != 0 || world().procs.len != 1;
+    let control = &arena().control;
+    let shares = arena().files.used != 0 || control.shm_used != 0 || control.pool_used != 0 || world().procs.len != 1;
     let ends = world().procs[local().pid].state != ProcState::LIVE || local().borrowed;
     let Some(at) = track().at_mark().filter(|_| !shares && !ends) else { return false };
     if apart().rooms >> slot & 1 == 0 {
@@ -259,7 +260,7 @@ fn take(slot: u32) -> bool {
     for (i, &page) in apart().pages[..n_pages].iter().enumerate().filter(|(_, page)| !mark.at.has_lost(**page)) {
         copy_page(page, mark_copy(slot, i));
     }
-    let heap = [(track().heap(), mark.at.brk)];
+    let heap = [heap_since(mark.at.brk)];
     let told = &mut apart().told;
     let (more, n_more) = (&mut mark.more, &mut mark.n_more);
     let mut pieces = mark.at.pieces().iter().chain(&heap).filter(|(from, to)| from < to);
@@ -276,6 +277,11 @@ fn take(slot: u32) -> bool {
     })
 }
 
+/// The pages of the heap that were not there at the first choice, where it ends at `brk`.
+fn heap_since(brk: u64) -> (u64, u64) {
+    (track().heap().next_multiple_of(PAGE), brk.next_multiple_of(PAGE))
+}
+
 /// Puts all back as it stood at a mark.
 fn undo_to(slot: u32) -> Result<(), Hinders> {
     let mark = mark_in(slot);
@@ -284,21 +290,29 @@ fn undo_to(slot: u32) -> Result<(), Hinders> {
     if bare(libc::SYS_brk, [0; 6]) as u64 != brk && bare(libc::SYS_brk, [brk, 0, 0, 0, 0, 0]) as u64 != brk {
         return Err(Hinders::MAPPINGS);
     }
-    let heap = [(track().heap(), brk)];
+    let heap = [heap_since(brk)];
     let altstacks = local().altstacks;
     let n_pages = apart().n_pages;
     let more = &mark.more[..mark.n_more];
     let told = &mut apart().told;
-    // What has come since goes.
+    // What has come since goes. The pages of the mark come in the same order.
     let mut pieces = mark.at.pieces().iter().chain(&heap).filter(|(from, to)| from < to);
-    let emptied = pieces.all(|&(from, to)| {
-        written::there(from, to, told, &mut |from, to| {
-            let new = (from..to).step_by(PAGE as usize).filter(|page| !more.contains(page));
-            new.fold(true, |well, page| {
+    let mut next = 0;
+    let emptied = pieces.all(|&(begin, end)| {
+        let well = written::there(begin, end, told, &mut |from, to| {
+            (from..to).step_by(PAGE as usize).all(|page| {
+                while more.get(next).is_some_and(|&known| begin <= known && known < page) {
+                    next += 1;
+                }
+                let is_known = more.get(next) == Some(&page);
                 let a = [page, PAGE, libc::MADV_DONTNEED as u64, 0, 0, 0];
-                bare(libc::SYS_madvise, a) >= 0 && well
+                is_known || bare(libc::SYS_madvise, a) >= 0
             })
-        })
+        });
+        while more.get(next).is_some_and(|known| (begin..end).contains(known)) {
+            next += 1;
+        }
+        well
     });
     if !emptied {
         return Err(Hinders::ROOM);
