@@ -139,11 +139,10 @@ between() {
 }
 between 0 1000 2 5 0
 if [ "$runs" -gt 1 ]; then
-    between 0 0 5 1 0
+    between 0 0 6 1 1
     between 0 100 2 5 0
     between 200 1000 2 5 0
-    between 0 0 5 1 10
-    between 0 0 5 1 100
-    between 0 0 5 1 400
+    between 0 0 6 1 30
+    between 0 0 6 1 330
 fi
 [ ! -e "$dir/failed" ]
