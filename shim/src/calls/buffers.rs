@@ -6,8 +6,9 @@
 //!
 //! NOTE [Copies] What a call reads of such memory it reads at the operations that come before it. By the time that the call is performed others may have
 //! written there: so it gets a copy of what was there, as the kernel makes one for messages before it waits for room (`load_msg`, ipc/msgutil.c), and for
-//! sockets of the Unix family before they queue (net/unix/af_unix.c). A pipe's bytes are copied under its lock, as those of TCP and of files are: for them
-//! nothing is left out, since no operation has to come between the two, but natively none can that tells.
+//! sockets of the Unix family before they queue (net/unix/af_unix.c). The bytes of a pipe, of TCP and of files the kernel copies under a lock. For them nothing
+//! is left out, since the operation may come right after the reads; but orders are explored in which another thread changes the memory and then uses the same
+//! pipe in between, and those are not possible natively.
 //! Of a write that is moved in parts each part is read when its turn comes ([`goes_on`]).
 
 use core::cell::{Cell, UnsafeCell};
@@ -28,8 +29,8 @@ const MAX_TEXT: u64 = 1 << 20;
 const MAX_TEXTS: u64 = 1 << 16;
 /// Most elements of what `iovec` and `mmsghdr` stand in.
 const MAX_VECTORS: u64 = 1024;
-/// Bytes of a place to write to instead, and how many there are.
-const ROOM: u64 = 64 << 10;
+/// Bytes of a place to write to instead, 64 KiB and what says where they were; and how many there are.
+const ROOM: u64 = (64 << 10) + 4096;
 const PLACES: u64 = 32;
 /// Where they are.
 const ASIDE: u64 = 0x2310_0000_0000;
@@ -49,11 +50,23 @@ fn taken() -> &'static mut Option<u32> {
 #[inline]
 pub fn around(nr: i64, a: [u64; 6], call: impl FnOnce([u64; 6]) -> i64) -> i64 {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
-        return call(a);
+        return unwatched(|| call(a));
     }
     let mut watched = Call::begin(nr, a);
     let result = call(watched.arguments);
     watched.end(result);
+    result
+}
+
+/// Performs a call of which nothing is recorded; also after one that is, and did not come to its end.
+#[inline]
+pub fn unwatched(call: impl FnOnce() -> i64) -> i64 {
+    if local().phase != Phase::Running {
+        return call();
+    }
+    let outer = core::mem::take(&mut fiber().uses_for);
+    let result = call();
+    fiber().uses_for = outer;
     result
 }
 
