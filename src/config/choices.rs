@@ -37,7 +37,7 @@ pub enum CpuName {
 /// How executions come to where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Checkpoint {
-    /// As fork, for now.
+    /// By rollback, after the first executions of a worker, which are forks.
     Auto,
     /// Each is a fork of the program as it stands before its main.
     Fork,

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Choice, Command, Plan, Policy, BACK_ADDR};
+use vsrun_model::arena::{Choice, Command, Plan, BACK_ADDR};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
@@ -79,11 +79,12 @@ impl Worker {
     /// Begins an execution that goes back.
     pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<()> {
         (self.back.under_way, self.back.asked) = (true, true);
-        let key = Key::of(plan_of(&self.spec, schedule), &self.arena);
+        let (prefix_len, guide_len) = (schedule.prefix.len() as u32, schedule.guide.len() as u32);
+        let plan = Plan { prefix_len, guide_len, ..plan_of(&self.spec, schedule) };
+        let key = Key::of(plan, &self.arena);
         if self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
             self.end_standing();
         }
-        let plan = Plan { prefix_len: schedule.prefix.len() as u32, ..plan_of(&self.spec, schedule) };
         let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
         self.back.resumed = self.back.stood.is_some();
         let Some(stood) = &mut self.back.stood else {
@@ -91,25 +92,19 @@ impl Worker {
             (marks.seen_from, marks.began) = (recorded_from(&plan).unwrap_or(u64::MAX), (0, None));
             self.arena.back.n_missed = 0;
             self.arena.back.stand = Stand::ASKED;
-            self.want_marks(schedule, 0);
+            self.want_marks(&plan, 0);
             return self.begin(schedule, 0, Command::RUN);
         };
         let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
         let reached = mark.map(|mark| mark.reached);
         self.arena.back.to = mark.map_or(0, |mark| mark.slot + 1);
-        match mark {
-            None => {
-                stood.state.restore(&mut self.arena);
-                self.output.cut(stood.printed)?;
-                stood.kept.restore()?;
-            }
-            Some(mark) => {
-                mark.state.restore(&mut self.arena);
-                self.output.cut(mark.printed)?;
-                stood.kept.restore()?;
-                stood.kept.restore_places(&mark.places)?;
-            }
+        let (state, printed) = mark.map_or((&stood.state, stood.printed), |mark| (&mark.state, mark.printed));
+        state.restore(&mut self.arena);
+        self.output.cut(printed)?;
+        stood.kept.restore()?;
+        if let Some(mark) = mark {
+            stood.kept.restore_places(&mark.places)?;
         }
         self.order(schedule, 0, Command::RUN)?;
         match (reached, &self.back.stood) {
@@ -117,24 +112,24 @@ impl Worker {
             (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
             (None, None) => {}
         }
-        self.want_marks(schedule, start);
+        self.want_marks(&plan, start);
         self.back.marks.began = (start, Some(Instant::now()));
         self.arena.go_on();
         Ok(())
     }
 
     /// Says where marks are to be made in an execution that begins after so many transitions.
-    fn want_marks(&mut self, schedule: &Schedule, start: u64) {
+    fn want_marks(&mut self, plan: &Plan, start: u64) {
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
-        let drawn = schedule.policy != Policy::STAY || self.spec.orders || !schedule.guide.is_empty();
         let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
-        let (wanted, every) = match drawn || shares || self.arena.control.pool_used > 0 {
+        let (wanted, every) = match shares || !plan.goes_through_tree() || self.arena.control.pool_used > 0 {
             true => (Vec::new(), 0),
-            false => marks.wanted(start, schedule.prefix.len() as u64, self.spec.marks),
+            false => marks.wanted(start, plan.prefix_len.into(), self.spec.marks),
         };
         let back = &mut self.arena.back;
-        let slot = marks.free_slot(most_marks(back.n_pages));
+        // One is given up for the next only where there is to be a next.
+        let slot = if every > 0 { marks.free_slot(most_marks(back.n_pages)) } else { u32::MAX };
         (back.n_wanted, back.every, back.marked_at, back.slot) = (wanted.len() as u32, every, start, slot);
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
     }

@@ -135,7 +135,7 @@ impl Marks {
             wanted.push(at);
         }
         wanted.reverse();
-        (wanted, (least as f64 * APART) as u64)
+        (wanted, ((least as f64 * APART) as u64).max(1))
     }
 
     /// A place for one more. Where there is none, one is given up so that those left lie the closer the nearer they are to the last.

@@ -250,6 +250,13 @@ pub struct Plan {
     pub orders: bool,
 }
 
+impl Plan {
+    /// What comes is decided by a search that goes through the tree, and all of it is recorded: no lots are drawn, and nothing is noted beside the trace.
+    pub fn goes_through_tree(&self) -> bool {
+        self.policy == Policy::STAY && self.guide_len == 0 && !self.orders && !self.blind
+    }
+}
+
 numbers! {
     /// What the root is asked to do.
     Command(u32):

@@ -1,6 +1,6 @@
 //! What vsrun writes into the arena for an execution: its schedule, and what the policy is to know.
 
-use crate::arena::{guide_that_fits, Arena, Choice, Plan, Policy, MAX_EXPECTED, MAX_PREFIX, MAX_SLEEP};
+use crate::arena::{guide_that_fits, Arena, Choice, Plan, MAX_EXPECTED, MAX_PREFIX, MAX_SLEEP};
 use crate::base::aims::{Wish, MAX_INTEREST, MAX_WISHES};
 use crate::base::toss::Tossing;
 use crate::base::watch::Watching;
@@ -29,9 +29,7 @@ pub struct Reached {
 impl Arena {
     /// How far the execution is. `None`: it has changed what it had recorded, or draws lots by what it has seen.
     pub fn reached(&self) -> Option<Reached> {
-        let Plan { policy, orders, guide_len, blind, .. } = self.plan;
-        let drawn = policy != Policy::STAY || orders || guide_len > 0 || blind;
-        let plain = !drawn && self.owned.len == 0 && self.owned_lost == 0;
+        let plain = self.plan.goes_through_tree() && self.owned.len == 0 && self.owned_lost == 0;
         plain.then_some(Reached {
             taken: self.taken,
             unrecorded: self.unrecorded,
