@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use crate::counts::{lock_count, philosophers};
 use crate::interp::bounds::Text;
 use crate::interp::digest::{refused, Outcomes};
 use crate::interp::generate::{program, runner, Family};
@@ -122,26 +123,7 @@ agree! {
     agree_on_all_at_any_moment: All, true;
 }
 
-/// The first paper's dining philosophers: processes, SysV semaphores, the first process is the last philosopher.
-fn philosophers(n: usize) -> Program {
-    let meal = |i: usize| {
-        let (left, right) = (i as u16, ((i + 1) % n) as u16);
-        [(left, -1), (right, -1), (left, 1), (right, 1)].map(|op| Ins::Sysv(vec![op], false, How::Block)).to_vec()
-    };
-    let mut program = vec![(1..n).map(Ins::Fork).collect::<Vec<_>>()];
-    program[0].extend(meal(n - 1));
-    program.extend((0..n - 1).map(meal));
-    program
-}
-
-/// Threads that lock, count and unlock one mutex, all started by a first one that does nothing else.
-fn lock_count(n: usize) -> Program {
-    let mut program = vec![(1..=n).map(Ins::Create).collect::<Vec<_>>()];
-    program.extend(vec![vec![Ins::Lock(0, How::Block), Ins::Count(0), Ins::Unlock(0)]; n]);
-    program
-}
-
-/// (executions, transitions, sleep-blocked, outcomes)
+/// (executions, transitions, sleep-blocked, outcomes), by the machine of this thread as it is set.
 fn counts(program: &Program, search: &mut dyn Search) -> (u64, u64, u64, usize) {
     MACHINE.with(|machine| {
         let (outcomes, executions) = machine.borrow_mut().explore(program, search, u64::MAX).expect("no limit");

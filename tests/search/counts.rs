@@ -16,7 +16,7 @@ pub(crate) fn philosophers(n: usize) -> Program {
 }
 
 /// Threads that lock, count and unlock one mutex, all started by a first one that does nothing else.
-fn lock_count(n: usize) -> Program {
+pub(crate) fn lock_count(n: usize) -> Program {
     let mut program = vec![(1..=n).map(Ins::Create).collect::<Vec<_>>()];
     program.extend(vec![vec![Ins::Lock(0, How::Block), Ins::Count(0), Ins::Unlock(0)]; n]);
     program
