@@ -37,7 +37,7 @@ fi
 vsrun=$(realpath "$VSRUN")
 if [ $same = 1 ]; then
     mkdir "$dir/same"
-    python3 scripts/checkpoints/same.py "$vsrun" "$PWD/c-tests" "$dir/same" "$word" "$short"
+    python3 -B scripts/checkpoints/same.py "$vsrun" "$PWD/c-tests" "$dir/same" "$word" "$short"
     exit
 fi
 "${CC:-gcc}" -O2 -o "$dir/work" scripts/checkpoints/work.c -lpthread

@@ -22,4 +22,4 @@ fi
 vsrun=$(realpath "$VSRUN")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-exec python3 "$here/scripts/pieces/compare.py" "$vsrun" "$here/c-tests" "$work" "${SEED:-1}" "$short" "$word"
+exec python3 -B "$here/scripts/pieces/compare.py" "$vsrun" "$here/c-tests" "$work" "${SEED:-1}" "$short" "$word"

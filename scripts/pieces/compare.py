@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from c_tests import cases, compiled
+
 vsrun, tests, work, seed, short, word = sys.argv[1:]
 lots = random.Random(int(seed))
 # Where SHORT is asked for: some of each kind of object, with bugs and without.
@@ -19,27 +22,6 @@ ENDS = ["inherit_circle"]
 MOST, SECONDS = 3000, 20
 # What names another search, or another end, is none that can be split.
 OTHERS = ["--search", "--bound", "--max-executions", "--time", "--once", "--save", "--resume", "--max-depth", "--checkpoint", "--output", "--random", "-j", "--with"]
-
-
-def cases(path):
-    """(name, keys) for each case of a file."""
-    name, keys, all_of = "", {}, []
-    for line in open(path):
-        line = line.strip()
-        if line.startswith("["):
-            all_of.append((name, keys))
-            name, keys = line[1:-1], {}
-        elif "=" in line and not line.startswith("#"):
-            key, value = line.split("=", 1)
-            keys[key.strip()] = value.strip()
-    return [case for case in all_of + [(name, keys)] if case[1]]
-
-
-def compiled(source, keys):
-    program = os.path.join(work, os.path.basename(source).split(".")[0])
-    compiler = ["g++", "-std=c++20"] if source.endswith(".cc") else ["gcc"]
-    line = compiler + ["-O1", "-g", "-w"] + keys.get("cflags", "").split() + ["-o", program, source, "-lpthread", "-lrt", "-latomic"]
-    return program if subprocess.run(line, stderr=subprocess.DEVNULL).returncode == 0 else None
 
 
 def run(words, seconds=SECONDS):
@@ -100,7 +82,7 @@ for path in sorted(glob.glob(tests + "/*.expect")):
         if any(option.split("=")[0] in OTHERS for option in options) or "annotations" in keys or "library" in keys or keys.get("slow") == "yes":
             leave_out("other options, or slow")
             continue
-        program = compiled(source, keys)
+        program = compiled(source, keys, work)
         if not program:
             leave_out("does not compile")
             continue
