@@ -4,7 +4,8 @@
 #
 # The same random executions by `--checkpoint replay` (each starts the program), `fork` (each is a copy of the program before its main) and `rollback` (one
 # process goes back), by how long the program computes before its first choice, how many pages it writes, how many threads it has, and how long
-# executions are. Printed are executions a second on one CPU, of two runs of different size (so without the start), medians, and the ratios.
+# executions are. Printed are executions a second of CPU time (which others that run beside do not take from), of two runs of different size (so without the
+# start), medians, and the ratios.
 #
 # Then executions of `--search optimal`, which go on from marks within the one before, beside those that go back to the first choice only, by how long threads
 # compute between their operations, and how many operations come before the first that depend on each other.
@@ -20,7 +21,7 @@ cd "$(dirname "$0")/.."
 runs=5 executions=1200 starts=12 same=0 short=0 word=
 while [ $# -gt 0 ]; do
     case $1 in
-        --short) runs=1 executions=300 starts=3 short=1 ;;
+        --short) runs=3 executions=300 starts=3 short=1 ;;
         --same) same=1 ;;
         -*) echo "usage: scripts/checkpoints.sh [--same] [--short] [WORD]" >&2; exit 2 ;;
         *) word=$1 ;;
@@ -47,20 +48,26 @@ cd "$dir"
 field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
+# COMMAND..: its seconds of CPU time, and those of what it started. What it printed stands in `$dir/json`.
+cpu() {
+    local TIMEFORMAT='%3U %3S'
+    { time "$@" </dev/null >"$dir/json" 2>/dev/null || [ $? -le 3 ]; } 2>&1 | awk '{ print $1 + $2 }'
+}
+
 # MODE EXECUTIONS ARGUMENTS..: seconds and how many went back.
 run() {
-    local mode=$1 n=$2 json
+    local mode=$1 n=$2 seconds
     shift 2
-    json=$("$vsrun" --race off -j 1 --search random --seed 1 --max-executions "$n" --checkpoint "$mode" --format json --output /dev/null ./work "$@" \
-        </dev/null) || [ $? -le 3 ]
-    echo "$(field seconds <<<"$json") $(field rolled_back <<<"$json")"
+    seconds=$(cpu "$vsrun" --race off -j 1 --search random --seed 1 --max-executions "$n" --checkpoint "$mode" --format json --output /dev/null ./work "$@")
+    echo "$seconds $(field rolled_back <"$dir/json")"
 }
 
 # MODE ARGUMENTS..: executions a second.
 rate() {
     local mode=$1 many few seconds_many seconds_few back
-    # Fewer of those that compute for long.
+    # Fewer of those that compute for long, each time.
     many=$((executions * 2 / (2 + $2) + 45))
+    [ "$mode" = rollback ] && many=$((executions * 3))
     [ "$mode" = replay ] && many=$starts
     few=$((many / 3))
     shift
@@ -91,7 +98,7 @@ row() {
 row 0 0 4 1
 row 0 16 4 1
 row 10 0 4 1
-if [ "$runs" -gt 1 ]; then
+if [ $short = 0 ]; then
     row 0 100 4 1
     row 1 0 4 1
     row 200 0 4 1
@@ -106,8 +113,8 @@ fi
 search() {
     local mode=$1 n=$2 marks=$3
     shift 3
-    field seconds <<<"$("$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$n" --checkpoint "$mode" --marks "$marks" --format json \
-        --output /dev/null ./between "$@" </dev/null)"
+    cpu "$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$n" --checkpoint "$mode" --marks "$marks" --format json \
+        --output /dev/null ./between "$@"
 }
 
 # MODE MARKS ARGUMENTS..: milliseconds for an execution.
@@ -138,7 +145,7 @@ between() {
     fi
 }
 between 0 1000 2 5 0
-if [ "$runs" -gt 1 ]; then
+if [ $short = 0 ]; then
     between 0 0 6 1 1
     between 0 100 2 5 0
     between 200 1000 2 5 0

@@ -29,9 +29,11 @@ step() {
 
 # NAME COMMAND...: a step beside another one. What it says comes in one piece when it is over.
 beside() {
-    step "$@" >"$place/said.$BASHPID" 2>&1
-    flock "$place" cat "$place/said.$BASHPID"
-    ! tail -n 1 "$place/said.$BASHPID" | grep -q '^-- .* FAILED' || tail -n 30 "$place/said.$BASHPID" >>"$place/failed"
+    # (Each part of a pipeline has a BASHPID of its own.)
+    local said=$place/said.$BASHPID
+    step "$@" >"$said" 2>&1
+    flock "$place" cat "$said"
+    ! tail -n 1 "$said" | grep -q '^-- .* FAILED' || tail -n 30 "$said" >>"$place/failed"
 }
 
 # FILE: its lines, the longest first.
