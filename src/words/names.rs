@@ -2,7 +2,7 @@
 
 use vsrun_model::channel::ChanKind;
 use vsrun_model::fd::{FLAGS, FREE};
-use vsrun_model::object::{Key, ObjKind, LOADER, SHARED, STREAM_LIST, UNWINDER};
+use vsrun_model::object::{Key, ObjKind, DIRECTORY, LOADER, SHARED, STREAM_LIST, UNWINDER};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
@@ -50,8 +50,11 @@ fn own_name(object: &Object) -> Option<String> {
         ObjKind::STREAM if object.flags & STREAM_LIST != 0 => "the list of streams",
         ObjKind::STREAM if object.flags & LOADER != 0 => "the loader",
         ObjKind::ONCE if object.flags & UNWINDER != 0 => "what libc unwinds with (libgcc_s)",
-        ObjKind::LIBC if object.key.addr == 0 => "random numbers",
-        ObjKind::LIBC => "exit handlers",
+        ObjKind::LIBC => match object.key.addr {
+            0 => "random numbers",
+            1 => "exit handlers",
+            _ => "what threads are made with",
+        },
         _ => return None,
     };
     Some(name.to_string())
@@ -111,11 +114,12 @@ fn name_from(world: &World, id: ObjId, within: u64, symbol: &dyn Fn(&Key) -> Opt
         _ => {}
     }
     let private = key.space & SHARED == 0;
+    let kind = if object.flags & DIRECTORY != 0 { "directory" } else { key.kind.name() };
     let place =
         own_name(object).or_else(|| symbol(key).map(|name| standard_name(object, name))).unwrap_or_else(
             || match private {
-                true => format!("{} {:#x}", key.kind.name(), key.addr),
-                false => format!("{} {:#x} in region {}", key.kind.name(), key.addr, key.space & !SHARED),
+                true => format!("{kind} {:#x}", key.addr),
+                false => format!("{kind} {:#x} in region {}", key.addr, key.space & !SHARED),
             },
         );
     let whose = match world.procs.get(key.space) {

@@ -19,9 +19,9 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::object::{LOADER, STREAM_LIST};
+use vsrun_model::object::{DIRECTORY, LOADER, STREAM_LIST};
 use vsrun_model::op::TRY;
-use vsrun_model::stream::EXPLICIT;
+use vsrun_model::stream::{directory_use, EXPLICIT};
 use vsrun_model::world::{EXITS_TWICE, EXIT_STREAMS};
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Uid, NONE};
 
@@ -573,17 +573,31 @@ pub enum Kept {
     Attributes,
 }
 
-/// The running thread is about to use it, by the function of that name (of [`vsrun_model::stream::LIBC_USES`]).
-pub fn uses(what: Kept, function: &str) {
-    uses_at(what as u64, function);
+/// Nobody looks at what libc keeps for all threads.
+fn is_unseen() -> bool {
+    !world().concurrent || local().borrowed || local().phase == gate::Phase::Off
 }
 
-/// The same of what lies at an address, which is no [`Kept`]: a directory stream.
-pub fn uses_at(what: u64, function: &str) {
-    if !world().concurrent || local().borrowed || local().phase == gate::Phase::Off {
+/// The running thread is about to use it, by the function of that name (of [`vsrun_model::stream::LIBC_USES`]).
+pub fn uses(what: Kept, function: &str) {
+    if is_unseen() {
         return;
     }
     let which = vsrun_model::stream::LIBC_USES.iter().position(|name| *name == function).unwrap_or(0);
-    let id = made(model().object_at(local().pid, ObjKind::LIBC, what, 0));
+    let id = made(model().object_at(local().pid, ObjKind::LIBC, what as u64, 0));
     gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(which as i64));
+}
+
+/// The function of that name works on a directory that is read, under its lock, which libc then finds free. What it asks the kernel may be a place to switch.
+pub fn in_directory<R>(dir: u64, function: &str, work: impl FnOnce() -> R) -> R {
+    if is_unseen() {
+        return work();
+    }
+    let (space, at) = space_of(dir);
+    let id = made(model().object_at(space, ObjKind::STREAM, at, DIRECTORY));
+    let on = |kind| Op::on(kind, id).with(EXPLICIT).arg(directory_use(function));
+    gate::pass(on(Kind::STREAM_LOCK));
+    let result = work();
+    gate::pass(on(Kind::STREAM_UNLOCK));
+    result
 }

@@ -1,9 +1,9 @@
-//! What libc has locks of its own for, inside of which nothing can be put before: directory streams, of which threads may use one together,
-//! and what threads of libc's own work on (POSIX aio, getaddrinfo_a). How far these have come is told by memory and not explored.
+//! What libc has locks of its own for: directories that are read, of which threads may use one together, and what threads are made with. And what
+//! threads of libc's own work on (POSIX aio, getaddrinfo_a): how far these have come is told by memory and not explored.
 
 use vsrun_model::world::LIBC_THREADS;
 
-use crate::calls::stream::{uses, uses_at, Kept};
+use crate::calls::stream::{in_directory, uses, Kept};
 use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
 use crate::gate::shield;
 use crate::gate::{end, model};
@@ -29,14 +29,15 @@ symbols! {
 
 // Which entry a thread gets depends on who came first.
 symbols! {
-    fn readdir(dir: u64) -> u64 = { uses_at(dir, "readdir"); call1_long(libc_functions().readdir, dir) };
+    fn readdir(dir: u64) -> u64 = in_directory(dir, "readdir", || call1_long(libc_functions().readdir, dir));
     fn readdir64(dir: u64) -> u64 = readdir(dir);
     fn readdir_r(dir: u64, entry: u64, result: u64) -> i32 =
-        { uses_at(dir, "readdir"); call3(libc_functions().readdir_r, dir, entry, result) };
+        in_directory(dir, "readdir", || call3(libc_functions().readdir_r, dir, entry, result));
     fn readdir64_r(dir: u64, entry: u64, result: u64) -> i32 = readdir_r(dir, entry, result);
-    fn telldir(dir: u64) -> i64 = { uses_at(dir, "telldir"); call1_long(libc_functions().telldir, dir) as i64 };
-    fn seekdir(dir: u64, place: i64) = { uses_at(dir, "seekdir"); call2(libc_functions().seekdir, dir, place as u64); };
-    fn rewinddir(dir: u64) = { uses_at(dir, "rewinddir"); call1(libc_functions().rewinddir, dir); };
+    fn telldir(dir: u64) -> i64 = in_directory(dir, "telldir", || call1_long(libc_functions().telldir, dir) as i64);
+    fn seekdir(dir: u64, place: i64) =
+        { in_directory(dir, "seekdir", || call2(libc_functions().seekdir, dir, place as u64)); };
+    fn rewinddir(dir: u64) = { in_directory(dir, "rewinddir", || call1(libc_functions().rewinddir, dir)); };
 }
 
 // What threads are made with if nothing is said.

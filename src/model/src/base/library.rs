@@ -314,7 +314,8 @@ pub const FUNCTIONS: &[Function] = functions! {
         rewind fputc fputc_unlocked putc putc_unlocked putchar putchar_unlocked _IO_putc _IO_getc fgetc fgetc_unlocked getc getc_unlocked getchar getchar_unlocked ungetc
         __overflow __uflow __underflow flockfile ftrylockfile funlockfile _IO_flockfile _IO_ftrylockfile _IO_funlockfile
         __fpending __fpurge fpurge __fbufsize __freading __fwriting __freadable __fwritable __flbf __fsetlocking _flushlbf tmpfile tmpfile64
-        pclose opendir fdopendir closedir dirfd rewinddir telldir seekdir closelog getlogin freeaddrinfo endpwent setpwent endgrent
+        // What readdir gives lies in what getdents64 has written.
+        pclose opendir fdopendir closedir dirfd readdir readdir64 rewinddir telldir seekdir closelog getlogin freeaddrinfo endpwent setpwent endgrent
         setgrent if_freenameindex freeifaddrs freelocale duplocale uselocale __duplocale __freelocale __uselocale
         tzset;
     uses:
@@ -389,7 +390,6 @@ pub const FUNCTIONS: &[Function] = functions! {
         [fdopen] Any { Reads B, Text }
         [fgetpos fgetpos64] Zero { Writes B, Bytes(16) }
         [fsetpos fsetpos64] Any { Reads B, Bytes(16) }
-        [readdir readdir64] NotZero { Writes At::Result, Bytes(19) }
         [system execvp execvpe execlp] Any { Reads A, Text }
         [openlog] Any { Updates LOG, STATE }
         [setlogmask] Any { Updates LOG, STATE }

@@ -1,8 +1,9 @@
-//! State of libc's own that threads of a process share: the locks of stdio streams, and what has no lock that anybody can hold,
-//! but an order that can be told (random numbers, the list of exit handlers).
+//! State of libc's own that threads of a process share: the locks of stdio streams and of directories that are read (a `DIR`), and what has no
+//! lock that anybody can hold, but an order that can be told (random numbers, the list of exit handlers).
 //!
 //! The lock of a stream is recursive and belongs to a thread, not to an operation: how often its owner has taken it is counted by
-//! libc, in the stream. Here it is taken once, by the first, and given back by the last. A thread that ends keeps it.
+//! libc, in the stream. Here it is taken once, by the first, and given back by the last. A thread that ends keeps it. That of a directory
+//! is held while one function works on it, which may be a place to switch where others change the directory.
 //! When taking it is a visible operation, and when it only passes, says `sched::stream`.
 
 use super::mutex::{acquires, releases};
@@ -10,7 +11,8 @@ use super::row::*;
 use crate::state::ObjKind;
 
 kinds! {
-    /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told.
+    /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told; of a directory, whose order always
+    /// can, which function takes it ([`directory_use`]).
     STREAM_LOCK = 45, "stream_lock" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.stream_ready(t, op.obj) || op.has(TRY)), |q| q.lock_is_free(q.act.op.obj)),
@@ -19,6 +21,7 @@ kinds! {
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::By(|op| match () {
+            () if op.arg > 1 => DIRECTORY_USES.get(op.arg as usize - 2).map_or("dir_lock", |name| name),
             () if !op.has(EXPLICIT) => "stdio_lock",
             () if op.has(TRY) => "ftrylockfile",
             () => "flockfile",
@@ -34,7 +37,11 @@ kinds! {
         records: OWNER, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::By(|op| if op.has(EXPLICIT) { "funlockfile" } else { "stdio_unlock" }), OBJECT),
+        shown: Shown::passes(Call::By(|op| match () {
+            () if op.arg > 1 => "dir_unlock",
+            () if op.has(EXPLICIT) => "funlockfile",
+            () => "stdio_unlock",
+        }), OBJECT),
     }
     /// Use what libc keeps for all threads, in one step; `arg` is which function does ([`LIBC_USES`]).
     LIBC_USE = 47, "libc_use" {
@@ -50,7 +57,7 @@ kinds! {
 pub const EXPLICIT: u8 = VARIANT;
 
 /// The functions that [`Kind::LIBC_USE`] is about, by [`Op::arg`].
-pub const LIBC_USES: [&str; 14] = [
+pub const LIBC_USES: [&str; 10] = [
     "random",
     "srandom",
     "initstate",
@@ -59,13 +66,17 @@ pub const LIBC_USES: [&str; 14] = [
     "on_exit",
     "__cxa_at_quick_exit",
     "exit",
-    "readdir",
-    "telldir",
-    "seekdir",
-    "rewinddir",
     "pthread_setattr_default_np",
     "pthread_getattr_default_np",
 ];
+
+/// The functions that take the lock of a directory.
+const DIRECTORY_USES: [&str; 4] = ["readdir", "telldir", "seekdir", "rewinddir"];
+
+/// [`Op::arg`] of the lock of a directory that is taken and given back by the function of that name.
+pub fn directory_use(function: &str) -> i64 {
+    2 + DIRECTORY_USES.iter().position(|name| *name == function).unwrap_or(DIRECTORY_USES.len()) as i64
+}
 
 /// 1 + the owner.
 const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64)

@@ -115,6 +115,8 @@ pub const STREAM_LIST: u32 = 1 << 15;
 pub const LOADER: u32 = 1 << 16;
 /// Whether libc has loaded what unwinds.
 pub const UNWINDER: u32 = 1 << 22;
+/// A stream of what is in a directory (`DIR`).
+pub const DIRECTORY: u32 = 1 << 23;
 
 /// Flag of an arrival at a barrier: nobody looks at whether it was the last.
 pub const LAST_IGNORED: u8 = VARIANT;
