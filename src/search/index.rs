@@ -1,46 +1,129 @@
 //! The steps of one execution by what may depend on them ([`vsrun_model::footprint`]), so that a search does not ask all
 //! earlier steps for each new one.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use vsrun_model::footprint::{found_at, looks_at, Place};
 use vsrun_model::{Act, Effects};
 
 use super::clock::contains;
 
-/// The steps. Each list is ascending.
+/// The steps.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// By place and thread number.
-    steps: BTreeMap<(Place, u32), Vec<u32>>,
+    /// Numbers of places.
+    numbers: HashMap<Place, u32, BuildHasherDefault<Mix>>,
+    /// By number of place and by thread number the steps that are kept there, ascending.
+    steps: Vec<Vec<(u32, Vec<u32>)>>,
+    /// Numbers of the places where all steps are, each in one.
+    all: Vec<u32>,
+    /// Where steps are kept, in the order in which they came: the step, the number of the place, and which of its lists.
+    kept: Vec<(u32, u32, u32)>,
 }
 
 impl Index {
     /// Adds step `n`, the last so far.
     pub fn add(&mut self, n: usize, act: &Act, did: Effects) {
+        let Index { numbers, steps, all, kept } = self;
+        let n = n as u32;
         found_at(act, did, |place| {
-            let list = self.steps.entry((place, act.tid)).or_default();
-            if list.last() != Some(&(n as u32)) {
-                list.push(n as u32);
+            let number = *numbers.entry(place).or_insert_with(|| {
+                let number = steps.len() as u32;
+                steps.push(Vec::new());
+                if (Place::ALL.0..=Place::ALL.1).contains(&place) {
+                    all.push(number);
+                }
+                number
+            });
+            let lists = &mut steps[number as usize];
+            let list = lists.iter().position(|list| list.0 == act.tid).unwrap_or_else(|| {
+                lists.push((act.tid, Vec::new()));
+                lists.len() - 1
+            });
+            if lists[list].1.last() != Some(&n) {
+                lists[list].1.push(n);
+                kept.push((n, number, list as u32));
             }
         });
     }
 
+    /// Forgets the steps from step `n` on.
+    pub fn cut(&mut self, n: usize) {
+        while let Some((_, number, list)) = self.kept.pop_if(|kept| kept.0 as usize >= n) {
+            self.steps[number as usize][list as usize].1.pop();
+        }
+    }
+
     /// Those of the first `n` steps that are kept where `sought` tells.
     pub fn candidates(&self, n: usize, sought: &Sought) -> Candidates<'_> {
-        let mut lists = Vec::new();
-        let mut all_under = |from: Place, to: Place| {
-            for ((_, thread), list) in self.steps.range((from, 0)..=(to, u32::MAX)) {
-                let list = &list[..list.partition_point(|&k| (k as usize) < n)];
-                lists.push((*thread, list));
+        let mut found = Vec::new();
+        let mut all_at = |number: u32| {
+            for (thread, list) in &self.steps[number as usize] {
+                found.push((*thread, &list[..list.partition_point(|&k| (k as usize) < n)]));
             }
         };
         if sought.everything {
-            all_under(Place::ALL.0, Place::ALL.1);
+            self.all.iter().copied().for_each(&mut all_at);
         } else {
-            sought.places.iter().for_each(|&place| all_under(place, place));
+            sought.places.iter().filter_map(|place| self.numbers.get(place).copied()).for_each(&mut all_at);
         }
-        Candidates { lists }
+        Candidates { lists: found }
+    }
+}
+
+/// A hash of a few small numbers, which nobody chooses who means harm: what is searched here is what one execution has touched.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n.into());
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.write_u64(n as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// The steps of the execution that was looked at last: of the next one only what it does not share with that is added.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Their index.
+    pub index: Index,
+    /// What each of them leads to, by numbers that nothing else has.
+    leads_to: Vec<u64>,
+}
+
+impl Followed {
+    /// Adds the next step, which leads there.
+    pub fn add(&mut self, leads_to: u64, act: &Act, did: Effects) {
+        self.index.add(self.leads_to.len(), act, did);
+        self.leads_to.push(leads_to);
+    }
+
+    /// Forgets what does not lead along these. Gives how many steps are left.
+    pub fn turn_to(&mut self, along: impl Iterator<Item = u64>) -> usize {
+        let same = self.leads_to.iter().zip(along).take_while(|(one, other)| **one == *other).count();
+        self.leads_to.truncate(same);
+        self.index.cut(same);
+        same
     }
 }
 
@@ -65,7 +148,7 @@ impl Sought {
 /// Steps, the last first.
 #[derive(Debug)]
 pub struct Candidates<'a> {
-    /// By thread number, ascending.
+    /// With thread numbers.
     lists: Vec<(u32, &'a [u32])>,
 }
 

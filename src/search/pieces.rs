@@ -329,7 +329,10 @@ impl Reduction {
         let path = self.tree.path(leaf);
         let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
         let fresh = visited.saturating_sub(1);
-        self.extend(trace, canon, &mut Run::new(path, fresh, trace))
+        let mut run = self.run_along(path, fresh, trace);
+        let extended = self.extend(trace, canon, &mut run);
+        self.is_over(run);
+        extended
     }
 
     /// The step sleeps in that state.

@@ -32,8 +32,8 @@ use vsrun_model::{dependent_after, signal, Act, Effects, End, Kind, Tid, NONE};
 use super::api::{is_partial, Watch};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
-use super::index::{Index, Sought};
-use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
+use super::index::{Followed, Sought};
+use super::tree::{Covered, Pending, Race, Step, Tree};
 use super::ways::ways_to_take;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -65,6 +65,8 @@ pub struct Reduction {
     looked_at: usize,
     /// This execution has been given up.
     given_up: bool,
+    /// The execution that was looked at last.
+    followed: Box<Followed>,
 }
 
 /// After so many steps that were looked at the watch is asked: some tenths of a second.
@@ -77,18 +79,11 @@ pub(super) struct Run {
     /// The first step whose races have not been looked for.
     fresh: usize,
     /// The steps that are known.
-    index: Index,
+    followed: Box<Followed>,
     /// Timeouts could fire at any moment.
     any_moment: bool,
     /// Its next step slept in the last state of `path`: what it did from there others do.
     slept: bool,
-}
-
-impl Run {
-    /// An execution along `path`, whose first steps have been looked at.
-    pub(super) fn new(path: Vec<usize>, fresh: usize, trace: &Trace) -> Run {
-        Run { path, fresh, index: Index::default(), any_moment: trace.any_moment, slept: false }
-    }
 }
 
 /// True if threads may have been enabled in the last state all the same.
@@ -111,7 +106,19 @@ impl Reduction {
             watch: Watch::default(),
             looked_at: 0,
             given_up: false,
+            followed: Box::default(),
         }
+    }
+
+    /// An execution along `path`, whose first `fresh` steps have been looked at; [`Reduction::is_over`] ends it.
+    pub(super) fn run_along(&mut self, path: Vec<usize>, fresh: usize, trace: &Trace) -> Run {
+        let followed = std::mem::take(&mut self.followed);
+        Run { path, fresh, followed, any_moment: trace.any_moment, slept: false }
+    }
+
+    /// No more is asked of this execution.
+    pub(super) fn is_over(&mut self, run: Run) {
+        self.followed = run.followed;
     }
 
     /// A search of what is below a leaf that waits.
@@ -196,7 +203,7 @@ impl Reduction {
             }
         }
         let fresh = visited.saturating_sub(1);
-        let mut run = Run::new(path, fresh, trace);
+        let mut run = self.run_along(path, fresh, trace);
         match self.extend(trace, canon, &mut run) {
             true if run.slept => self.look_at_beginning(trace, &run),
             true => self.look_at(trace, &run),
@@ -204,6 +211,7 @@ impl Reduction {
         }
         let last = run.path.last().copied().unwrap_or(leaf);
         self.tree.complete(last);
+        self.is_over(run);
         gone
     }
 
@@ -214,9 +222,11 @@ impl Reduction {
             let Some(seen) = trace.seen.first().or(Some(&trace.last)) else { return false };
             self.visit(run.path[0], None, seen, canon);
         }
-        for n in 0..run.fresh {
+        let serial = |at: &usize| self.tree.node(*at).serial;
+        let known = run.followed.turn_to(run.path[1..=run.fresh].iter().map(serial));
+        for n in known..run.fresh {
             let step = *self.step(run, n);
-            run.index.add(n, &step.act, step.did);
+            run.followed.add(self.tree.node(run.path[n + 1]).serial, &step.act, step.did);
         }
         for n in run.fresh..trace.steps.len() {
             let step = &trace.steps[n];
@@ -258,7 +268,7 @@ impl Reduction {
             }
             let clock = self.clock_of_step(run, n);
             self.tree.node_mut(run.path[n + 1]).clock = clock;
-            run.index.add(n, &new.act, new.did);
+            run.followed.add(self.tree.node(run.path[n + 1]).serial, &new.act, new.did);
             self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
         true
@@ -271,7 +281,8 @@ impl Reduction {
         let place = |s: &Seen| {
             let act = canon.act(&s.act);
             let stood = before.filter(|_| mover != Some(act.tid)).and_then(|b| self.pending_of(b, act.tid));
-            Pending { act, choices: s.choices, origin: stood.map_or(depth, |p| p.origin), raw: s.act.tid }
+            let since = stood.filter(|p| p.act == act).map_or(depth, |p| p.since);
+            Pending { act, choices: s.choices, origin: stood.map_or(depth, |p| p.origin), since, raw: s.act.tid }
         };
         let pending: Arc<[Pending]> = seen.iter().map(place).collect();
         let node = self.tree.node_mut(at);
@@ -279,27 +290,27 @@ impl Reduction {
         node.visited = true;
     }
 
-    fn pending_of(&self, at: usize, thread: u32) -> Option<&Pending> {
+    pub(super) fn pending_of(&self, at: usize, thread: u32) -> Option<&Pending> {
         self.tree.node(at).pending.iter().find(|p| p.act.tid == thread)
     }
 
-    fn step(&self, run: &Run, n: usize) -> &Step {
+    pub(super) fn step(&self, run: &Run, n: usize) -> &Step {
         // invariant: nodes after the root have steps.
         self.tree.node(run.path[n + 1]).step.as_ref().unwrap_or(&NO_STEP)
     }
 
-    fn clock(&self, run: &Run, n: usize) -> &Clock {
+    pub(super) fn clock(&self, run: &Run, n: usize) -> &Clock {
         &self.tree.node(run.path[n + 1]).clock
     }
 
     /// What happened before the operation became pending.
-    fn clock_of_origin(&self, run: &Run, origin: usize) -> Clock {
+    pub(super) fn clock_of_origin(&self, run: &Run, origin: usize) -> Clock {
         origin.checked_sub(1).map_or(Clock::new(), |step| self.clock(run, step).clone())
     }
 
     /// Whether step `j` and a later one, performed with `did` or pending, are dependent: as it was performed, and as it
     /// stood when step `j` was made.
-    fn meets(&self, run: &Run, j: usize, p: &Pending, did: Effects) -> bool {
+    pub(super) fn meets(&self, run: &Run, j: usize, p: &Pending, did: Effects) -> bool {
         let e = self.step(run, j);
         if dependent_after(&e.act, e.did, &p.act, did, false) {
             return true;
@@ -308,17 +319,23 @@ impl Reduction {
         stood.is_some_and(|q| dependent_after(&e.act, e.did, &as_it_stood(&q.act, &p.act), did, false))
     }
 
-    /// Where those of the first `n` steps are that meet `p`.
+    /// Where those of the first `n` steps are that meet `p`, as it is or as it stood since it became pending.
     fn sought(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Sought {
         let mut sought = Sought::default();
         sought.add(&p.act, did);
         let mut last = p.act;
-        for &at in &run.path[p.origin.min(n)..n] {
-            let Some(act) = self.pending_of(at, p.act.tid).map(|q| as_it_stood(&q.act, &p.act)) else { continue };
+        let mut end = n;
+        while end > p.origin {
+            let Some(stood) = self.pending_of(run.path[end - 1], p.act.tid) else {
+                end -= 1;
+                continue;
+            };
+            let act = as_it_stood(&stood.act, &p.act);
             if act != last {
                 sought.add(&act, did);
                 last = act;
             }
+            end = stood.since.min(end - 1);
         }
         sought
     }
@@ -326,7 +343,7 @@ impl Reduction {
     /// What happens before `p` if it is performed after the first `n` steps.
     fn clock_before(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Clock {
         let mut clock = self.clock_of_origin(run, p.origin);
-        let mut candidates = run.index.candidates(n, &self.sought(run, n, p, did));
+        let mut candidates = run.followed.index.candidates(n, &self.sought(run, n, p, did));
         while let Some(j) = candidates.next(&clock) {
             if self.meets(run, j, p, did) {
                 join(&mut clock, self.clock(run, j));
@@ -392,7 +409,7 @@ impl Reduction {
     }
 
     /// Another so many steps are looked at. True: the execution is given up, and what its races lead to is not explored.
-    fn gives_up(&mut self, steps: usize) -> bool {
+    pub(super) fn gives_up(&mut self, steps: usize) -> bool {
         self.looked_at += steps;
         if self.looked_at >= LONG {
             self.looked_at = 0;
@@ -444,7 +461,7 @@ impl Reduction {
         let mut covered = self.clock_of_origin(run, p.origin);
         let before = self.clock_before(run, n, p, did);
         let mut blockers: Vec<usize> = Vec::new();
-        let mut candidates = run.index.candidates(n, &self.sought(run, n, p, did));
+        let mut candidates = run.followed.index.candidates(n, &self.sought(run, n, p, did));
         while let Some(j) = candidates.next(&covered) {
             if !self.meets(run, j, p, did) {
                 continue;
@@ -641,7 +658,7 @@ impl Reduction {
     /// What step `k` does beyond its operation without the steps `taken` and what follows them: it does not leave one thread alone in its process
     /// where another one has come to its end with a step that is taken away. The ends of threads commute, so such a step
     /// is kept; taken for one that leaves one, it would wake what sleeps, and a trace would be run again.
-    fn did_without(&self, run: &Run, k: usize, taken: &[usize]) -> Effects {
+    pub(super) fn did_without(&self, run: &Run, k: usize, taken: &[usize]) -> Effects {
         let (step, at) = (self.step(run, k), taken[0]);
         let pid = step.act.pid;
         let there = |thread: u32| self.pending_of(run.path[at], thread).is_some();
@@ -661,80 +678,9 @@ impl Reduction {
     }
 
     /// Step `k` happens after one of the steps `taken`, or is one.
-    fn follows(&self, run: &Run, k: usize, taken: &[usize]) -> bool {
+    pub(super) fn follows(&self, run: &Run, k: usize, taken: &[usize]) -> bool {
         let clock = self.clock(run, k);
         taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
-    }
-
-    /// Inserts the sequence in which step `n` comes before the steps `race.taken`: all steps of the execution that do not happen
-    /// after these, then step `n`. Those behind step `n` are not needed for that, but they matter to what may cover the
-    /// sequence (the paper's notdep is of the whole execution).
-    ///
-    /// Other executions with the same steps up to `n` continue otherwise. There the race is looked at again, unless what leads
-    /// to step `n` is covered whatever follows, see [`Tree::leads`]: which it is not if what follows it may come before it.
-    fn put(&mut self, run: &Run, n: usize, race: Race) {
-        let at = race.taken[0];
-        // It takes steps up to the end of the execution, and the tree compares sequences of that length.
-        if self.gives_up(2 * (run.path.len() - at)) {
-            return;
-        }
-        let free = |from: usize, to: usize| {
-            let stays = |&k: &usize| k != n && !self.follows(run, k, &race.taken);
-            let step = |k: usize| Step { did: self.did_without(run, k, &race.taken), ..*self.step(run, k) };
-            (from..to).filter(stays).map(step).collect::<Vec<Step>>()
-        };
-        let settled: Vec<Step> = free(at, n).into_iter().chain(race.last.iter().copied()).collect();
-        // It may be blocked after the last step, or killed by step `n`.
-        let performed = |&at: &usize| {
-            let step = self.tree.node(at).step;
-            step.zip(race.last.first().copied()).is_some_and(|(step, p)| step.thread() == p.thread())
-        };
-        let Some(step) = run.path.get(n + 1).copied().filter(performed) else {
-            return self.insert(run.path[at], settled, race.unsure);
-        };
-        let whole = [free(at, n), free(n, run.path.len() - 1), race.last.clone()].concat();
-        self.insert(run.path[at], whole, race.unsure);
-        if race.otherwise || !self.tree.leads(run.path[at], settled) {
-            self.tree.node_mut(step).unsettled.push(race);
-        }
-    }
-
-    /// Looks again at races of step `n`, which has been run before, for what follows it now.
-    fn settle(&mut self, run: &Run, n: usize) {
-        for race in std::mem::take(&mut self.tree.node_mut(run.path[n + 1]).unsettled) {
-            if self.gives_up(run.path.len() - race.taken[0]) {
-                return;
-            }
-            self.put(run, n, race);
-        }
-    }
-
-    /// [`Reduction::insert_first`] in state `at` of the steps `free`, none of which happens after what `p` is to come before,
-    /// and `last`, which begins with `p`. A thread that slept here may have moved in the execution all the same: what a step
-    /// did beyond its operation has woken it. That it covers all of that does not mean that it covers the sequence without it.
-    fn insert_first_of(&mut self, run: &Run, at: usize, free: &[usize], p: &Pending, last: &[Step], did: Effects) {
-        let steps = |indices: &[usize]| {
-            indices.iter().map(|&k| *self.step(run, k)).chain(last.iter().copied()).collect::<Vec<Step>>()
-        };
-        let (v, node) = (steps(free), run.path[at]);
-        let moved = |q: &&Step| {
-            v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v, &self.tree.node(node).pending, self.piece)
-        };
-        let mut sleepers = self.tree.node(node).sleep.iter().filter(moved).map(|q| q.thread()).peekable();
-        let past = sleepers.peek().is_some().then(|| {
-            // What happens before `p` if only these steps have been made.
-            let mut clock = self.clock_of_origin(run, p.origin);
-            for &k in free.iter().filter(|&&k| self.meets(run, k, p, did)) {
-                join(&mut clock, self.clock(run, k));
-            }
-            let before = |k: &usize| contains(&clock, self.step(run, *k).thread(), *k);
-            steps(&free.iter().copied().filter(before).collect::<Vec<usize>>())
-        });
-        let past = past.filter(|past| sleepers.any(|q| !past.iter().any(|s| s.thread() == q)));
-        self.insert_first(node, &v);
-        if let Some(past) = past {
-            self.insert_first(node, &past);
-        }
     }
 
     /// The recorded state of `p` before and after step `k`, if it was pending in both; and whether that woke it.
@@ -746,38 +692,6 @@ impl Reduction {
         let after = self.pending_of(run.path[k + 1], p.act.tid).map_or(&p.act, |q| &q.act);
         let Some(before) = before else { return (None, false) };
         (Some((before.state, after.state)), before.fate & WOKEN == 0 && after.fate & WOKEN != 0)
-    }
-
-    fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) {
-        // Above a piece everything that is enabled is a branch, or sleeps. What sleeps there wakes by what depends on it. Where two steps depend on each other
-        // only since the execution ended after one of them (an assertion that fails outside of what is visible), that is not known there, and nobody else
-        // looks at the other order. The step that it ended after comes before the other one then, see `comes_after`.
-        let by_its_end = || v.iter().rev().skip(1).any(|step| step.did.has(Effects::LAST));
-        if self.tree.node(at).depth < self.base && !by_its_end() {
-            return;
-        }
-        match self.insertion {
-            Insertion::Sequence => {
-                self.tree.insert(at, v, unsure);
-            }
-            Insertion::FirstStep => self.insert_first(at, &v),
-        }
-    }
-
-    /// Inserts a step that can come first in `v` and is enabled, or all that are enabled if none of them is: then nothing is
-    /// known of what lets `v` begin.
-    fn insert_first(&mut self, at: usize, v: &[Step]) {
-        let enabled = |s: &Step| self.pending_of(at, s.thread()).is_some_and(|p| p.choices > 0);
-        let first = initials(v, &self.tree.node(at).pending).find(enabled);
-        if let Some(first) = first {
-            self.tree.insert_first(at, v, first);
-            return;
-        }
-        let able = self.tree.node(at).pending.iter().filter(|p| p.choices > 0);
-        let all: Vec<Step> = able.map(|p| Step { act: p.act, value: 0, did: Effects::NONE }).collect();
-        for step in all {
-            self.tree.insert_first(at, &[step], step);
-        }
     }
 }
 

@@ -138,6 +138,7 @@ fn tree_of(saved: Vec<(Cow<'_, Node>, usize)>, threads: usize) -> Result<Tree, D
         }
         let mut node = node.into_owned();
         (node.parent, node.depth) = parent.map_or((NOWHERE, 0), |p| (p, nodes[p].depth + 1));
+        node.serial = nodes.len() as u64;
         check(&node, parent.map(|p| &nodes[p]), children, threads)?;
         let at = nodes.len();
         nodes.push(node);
@@ -200,7 +201,9 @@ fn check(node: &Node, parent: Option<&Node>, children: usize, threads: usize) ->
     if !steps.chain(node.pending.iter().map(|p| p.act.tid)).all(known) || node.clock.len() > threads {
         return Err(DecodeError::Wrong("thread"));
     }
-    match node.pending.iter().all(|p| p.origin <= depth) && node.clock.iter().all(|&c| c as usize <= depth) {
+    match node.pending.iter().all(|p| p.origin <= p.since && p.since <= depth)
+        && node.clock.iter().all(|&c| c as usize <= depth)
+    {
         true => Ok(()),
         false => Err(DecodeError::Wrong("origin")),
     }
@@ -225,5 +228,5 @@ fn with_what_waits(nodes: Vec<Node>) -> Tree {
     let has_waiting = |node: &Node| !waits(node) && node.children.iter().any(|&c| waits(&nodes[c]));
     let open = nodes.iter().enumerate().filter(|(_, n)| has_waiting(n)).map(|(at, n)| (n.depth, at)).collect();
     let waiting = nodes.iter().filter(|n| waits(n) && n.children.is_empty()).count() as u64;
-    Tree { open, waiting, nodes, ..Tree::default() }
+    Tree { open, waiting, serial: nodes.len() as u64, nodes, ..Tree::default() }
 }

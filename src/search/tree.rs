@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::arena::Choice;
-use vsrun_model::depend::{as_it_stood, either, ends_otherwise};
-use vsrun_model::{dependent_after, Act, Effects, Kind, NONE};
+use vsrun_model::depend::{either, ends_otherwise};
+use vsrun_model::{dependent_after, Act, Effects, NONE};
 
 use super::clock::Clock;
 
@@ -42,13 +42,13 @@ impl Step {
     ///
     /// `piece`: it is asked by the search of a piece. The last thread of a process tells the parent of its end. Of two that end the last two threads, each
     /// was seen as the first only, so what was recorded does not show that their order matters; a whole search sees an execution with both.
-    fn wakes(&self, asleep: &Step, piece: bool) -> bool {
+    pub(super) fn wakes(&self, asleep: &Step, piece: bool) -> bool {
         let told = piece && self.act.parent != NONE && self.act.pid == asleep.act.pid;
         let is_last = || told && self.did.has(Effects::LEAVES_ONE) && asleep.did.has(Effects::ENDS);
         self.depends_on(asleep) || ends_otherwise(&self.act, self.did, &asleep.act, asleep.did) || is_last()
     }
 
-    fn depends_on(&self, other: &Step) -> bool {
+    pub(super) fn depends_on(&self, other: &Step) -> bool {
         dependent_after(&self.act, self.did, &other.act, other.did, false)
     }
 
@@ -67,6 +67,8 @@ pub struct Pending {
     pub choices: u32,
     /// 1 + the index of the step that left the thread here: its own last one, or the one that created it; 0: none.
     pub origin: usize,
+    /// The same of the last step that changed something in `act`, if one did since.
+    pub since: usize,
     /// Index of the thread in the executions that pass here.
     pub raw: u32,
 }
@@ -88,6 +90,9 @@ pub struct Node {
     /// Steps from the root.
     #[serde(skip)]
     pub depth: usize,
+    /// No other node of the tree has or had it.
+    #[serde(skip)]
+    pub(super) serial: u64,
     /// Place among its siblings.
     pub rank: u32,
     /// What leads here; the root has none.
@@ -152,6 +157,7 @@ impl Node {
         Node {
             parent,
             depth,
+            serial: 0,
             rank,
             step,
             expected: step,
@@ -171,7 +177,7 @@ impl Node {
     }
 
     /// The step as it covers what its siblings lead to.
-    fn covering(&self) -> Option<Step> {
+    pub(super) fn covering(&self) -> Option<Step> {
         let (came, expected) = (self.step?, self.expected?);
         Some(Step { act: either(&came.act, &expected.act), did: came.did.with(expected.did), ..came })
     }
@@ -188,27 +194,10 @@ pub struct Tree {
     /// Started nodes with children that wait: (depth, node). The deepest goes first, so that little is kept.
     pub(super) open: BTreeSet<(usize, usize)>,
     pub(super) waiting: u64,
+    /// What the last node was given.
+    pub(super) serial: u64,
     /// Executions may be cut off since everything sleeps, so a sequence does not show all that comes: what sleeps covers it only if it is part of it.
     pub(super) piece: bool,
-}
-
-/// What became of a sequence that was to be inserted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inserted {
-    /// It is there now.
-    New,
-    /// Something explored or to be explored covers it.
-    Covered,
-}
-
-/// Where a sequence that is to be inserted belongs.
-enum Way {
-    /// Nothing covers its beginning.
-    New,
-    /// Below this node, or [`NOWHERE`].
-    Below(usize),
-    /// It is there.
-    Over(Inserted),
 }
 
 impl Tree {
@@ -247,7 +236,8 @@ impl Tree {
     fn add(&mut self, parent: usize, step: Step) -> usize {
         let (depth, rank) = (self.nodes[parent].depth + 1, self.nodes[parent].next_rank);
         self.nodes[parent].next_rank += 1;
-        let node = Node::new(parent, depth, rank, Some(step));
+        self.serial += 1;
+        let node = Node { serial: self.serial, ..Node::new(parent, depth, rank, Some(step)) };
         let at = match self.free.pop() {
             Some(at) => {
                 self.nodes[at] = node;
@@ -270,7 +260,7 @@ impl Tree {
         at
     }
 
-    fn add_waiting(&mut self, parent: usize, step: Step) -> usize {
+    pub(super) fn add_waiting(&mut self, parent: usize, step: Step) -> usize {
         let at = self.add(parent, step);
         if self.nodes[parent].phase == Phase::Started {
             self.open.insert((self.nodes[parent].depth, parent));
@@ -329,7 +319,7 @@ impl Tree {
     }
 
     /// The leaves at or below a node that waits.
-    fn leaves_of(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn leaves_of(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let mut todo = vec![at];
         std::iter::from_fn(move || loop {
             let here = todo.pop()?;
@@ -359,7 +349,7 @@ impl Tree {
         }
         let started = nodes.iter().rposition(|n| n.phase == Phase::Started);
         let open = started.map(|at| (nodes[at].depth, at)).into_iter().collect();
-        Tree { nodes, free: Vec::new(), open, waiting: 1, piece: self.piece }
+        Tree { nodes, free: Vec::new(), open, waiting: 1, serial: self.serial, piece: self.piece }
     }
 
     /// The same for a node that has been started, as if it had not been.
@@ -509,145 +499,6 @@ impl Tree {
         gone
     }
 
-    /// Inserts `v` below `at`, which has been visited, unless what sleeps there, has been started there or waits there
-    /// covers it. Figure 8 and Algorithm 2 of the paper.
-    pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
-        let part = |q: &&Step| !self.piece || v.iter().any(|s| s.thread() == q.thread());
-        let asleep = self.nodes[at].sleep.iter().filter(part).map(|&q| (q, NOWHERE));
-        let known = asleep.chain(self.children_of(at)).collect();
-        let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure, own_from: NOWHERE };
-        if log::log_enabled!(log::Level::Trace) {
-            let steps = |v: &[Step]| {
-                v.iter().map(|s| format!(" {}:{}.{}", s.thread(), s.act.op.kind.name(), s.value)).collect::<String>()
-            };
-            log::trace!("at depth {}:{}{}", given.depth, steps(&v), if unsure { ", if it is enabled" } else { "" });
-        }
-        self.insert_among(known, at, v, &given)
-    }
-
-    /// The steps from `at`, in order, with the nodes they lead to ([`NOWHERE`] where these are complete).
-    fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> {
-        let node = &self.nodes[at];
-        let living = node.children.iter().filter_map(|&c| Some((self.nodes[c].rank, (self.nodes[c].covering()?, c))));
-        let complete = node.complete.iter().map(|&(rank, step)| (rank, (step, NOWHERE)));
-        let mut all: Vec<(u32, (Step, usize))> = complete.chain(living).collect();
-        all.sort_by_key(|c| c.0);
-        all.into_iter().map(|c| c.1)
-    }
-
-    /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
-    /// these are complete), in order. What covers it may be as deep as executions are long, so this goes down in a loop.
-    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
-        let (mut known, mut at, mut v) = (known, at, v);
-        loop {
-            match self.way(&known, at, &mut v, given) {
-                Way::New => return self.add_sequence(at, v, given),
-                Way::Over(inserted) => return inserted,
-                Way::Below(child) => {
-                    if self.covers(child, &v, given) {
-                        return Inserted::Covered;
-                    }
-                    known = self.children_of(child).collect();
-                    at = child;
-                }
-            }
-        }
-    }
-
-    /// Where `v` belongs among the `known` steps at `at`; a step of `v` that leads there is taken out of it.
-    fn way(&mut self, known: &[(Step, usize)], at: usize, v: &mut Vec<Step>, given: &Covered) -> Way {
-        let pending = Arc::clone(&self.nodes[at].pending);
-        for (i, (q, child)) in known.iter().enumerate() {
-            if !begins(q, v, &pending, self.piece) {
-                continue;
-            }
-            let own = v.iter().position(|s| s.thread() == q.thread());
-            if let Some(own) = own {
-                v.remove(own);
-                return Way::Below(*child);
-            }
-            // What is to come may take any alternative of a toss: all of them must be there.
-            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, v, &pending, self.piece);
-            let mut all: Vec<(Step, usize)> = known[i..].iter().filter(same).copied().collect();
-            all.sort_by_key(|(r, _)| r.value);
-            all.dedup_by_key(|(r, _)| r.value);
-            let needed = if q.act.op.kind == Kind::TOSS { q.act.op.arg.max(0) as usize + 1 } else { 1 };
-            if all.len() < needed {
-                // These sleep in what is inserted for the others.
-                for (_, child) in all {
-                    self.insert_below(child, v.clone(), given);
-                }
-                continue;
-            }
-            if needed == 1 {
-                return Way::Below(*child);
-            }
-            let mut inserted = Inserted::Covered;
-            for (_, child) in all {
-                if self.insert_below(child, v.clone(), given) == Inserted::New {
-                    inserted = Inserted::New;
-                }
-            }
-            return Way::Over(inserted);
-        }
-        Way::New
-    }
-
-    /// Adds `v` below `at`.
-    fn add_sequence(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
-        // Below what may turn out to be blocked it is on trial, too: then it is to be inserted elsewhere.
-        let on_trial = self.may_be_blocked(at);
-        let own_from = self.nodes[at].depth + 1;
-        let mut at = at;
-        for step in v {
-            at = self.add_waiting(at, step);
-        }
-        self.nodes[at].unsure = given.unsure || on_trial;
-        if on_trial {
-            self.nodes[at].covers.push(Covered { own_from, ..given.clone() });
-        }
-        self.waiting += 1;
-        Inserted::New
-    }
-
-    /// True if nothing at or below `at`, which no execution has reached, is known to be enabled.
-    fn may_be_blocked(&self, at: usize) -> bool {
-        !self.nodes[at].visited && self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure)
-    }
-
-    fn insert_below(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
-        if self.covers(at, &v, given) {
-            return Inserted::Covered;
-        }
-        let known = self.children_of(at).collect();
-        self.insert_among(known, at, v, given)
-    }
-
-    /// Whether `v` need not be inserted below `at`.
-    fn covers(&mut self, at: usize, v: &[Step], given: &Covered) -> bool {
-        if at == NOWHERE {
-            return true;
-        }
-        // A leaf that waits is the end of a sequence.
-        let node = &self.nodes[at];
-        let ends = node.whole || node.phase == Phase::Waiting && node.children.is_empty();
-        if v.is_empty() || ends {
-            self.rests_on(at, given);
-        }
-        v.is_empty() || ends
-    }
-
-    /// `given` is covered by what waits at or below `at`. If all of that may turn out to be blocked, it is kept.
-    fn rests_on(&mut self, at: usize, given: &Covered) {
-        if !self.may_be_blocked(at) {
-            return;
-        }
-        let leaf = self.leaves_of(at).next();
-        if let Some(leaf) = leaf {
-            self.nodes[leaf].covers.push(given.clone());
-        }
-    }
-
     /// The execution of a leaf that was unsure has shown that the step to `blocked`, on the way to it, is blocked there: what is below
     /// on trial is no more, nor what led to nothing else. Gives the nodes that are gone, and what they were to cover.
     pub fn withdraw(&mut self, blocked: usize) -> (BTreeSet<usize>, Vec<Covered>) {
@@ -674,96 +525,13 @@ impl Tree {
         (gone, covers)
     }
 
-    /// True if a sequence equivalent to `v` leads from `at` along what is there or sleeps, by steps of `v` alone: then
-    /// whatever may come after `v` is explored, or has been. [`Tree::insert`] also goes along steps that are merely independent
-    /// of `v`, which covers only what comes after `v` and does not depend on them.
-    pub fn leads(&self, at: usize, mut v: Vec<Step>) -> bool {
-        let part = |q: &&Step| !self.piece || v.iter().any(|s| s.thread() == q.thread());
-        let asleep: Vec<(Step, usize)> = self.nodes[at].sleep.iter().filter(part).map(|&q| (q, NOWHERE)).collect();
-        let mut known: Vec<(Step, usize)> = asleep.into_iter().chain(self.children_of(at)).collect();
-        let mut here = at;
-        loop {
-            let pending = &self.nodes[here].pending;
-            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v, pending, self.piece)) else {
-                return false;
-            };
-            let Some(own) = v.iter().position(|s| s.thread() == q.thread()) else { return false };
-            v.remove(own);
-            if child == NOWHERE || v.is_empty() || self.nodes[child].whole {
-                return true;
-            }
-            known = self.children_of(child).collect();
-            here = child;
-        }
-    }
-
-    /// Adds the first step of one of the sequences equivalent to `v` as a child of `at`, unless one of them is there or
-    /// sleeps: source sets (the paper's Algorithm 1). `first`: the one that is to be added.
-    pub fn insert_first(&mut self, at: usize, v: &[Step], first: Step) -> Inserted {
+    /// The steps from `at`, in order, with the nodes they lead to ([`NOWHERE`] where these are complete).
+    pub(super) fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> {
         let node = &self.nodes[at];
-        let children = node.children.iter().filter_map(|&c| self.nodes[c].covering());
-        let known: Vec<Step> =
-            children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
-        // Unlike with whole sequences it is not enough that `q` is independent of `v`: what comes first must be part of it.
-        let part = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
-        if known.iter().filter(part).any(|q| begins(q, v, &node.pending, self.piece)) {
-            return Inserted::Covered;
-        }
-        self.add_waiting(at, first);
-        self.waiting += 1;
-        Inserted::New
-    }
-}
-
-/// True if `q` can come first in a sequence equivalent to `v` or to `v` with `q` somewhere in it: the weak initials.
-/// `pending`: the state before `v`, if it is known. There `q` is made while the others stand as they are pending, which may be
-/// other than what they are once they are performed; it must not depend on either. `piece`: see [`Step::wakes`].
-pub fn begins(q: &Step, v: &[Step], pending: &[Pending], piece: bool) -> bool {
-    let own = v.iter().position(|s| s.thread() == q.thread());
-    let stands = |i: usize| {
-        let first = v[..i].iter().all(|s| s.thread() != v[i].thread());
-        let here = pending.iter().find(|p| first && p.act.tid == v[i].thread());
-        here.is_some_and(|p| Step { act: as_it_stood(&p.act, &v[i].act), ..v[i] }.depends_on(q))
-    };
-    match own {
-        // What comes before may have let the operation go on, which then does not depend on it any more: as it stood, it did.
-        Some(own) => {
-            let otherwise = |i: usize| v[i].depends_on(q) || piece && v[i].wakes(q, piece);
-            let free = |i: usize| !v[i].depends_on(&v[own]) && !otherwise(i) && !stands(i);
-            q.value == v[own].value && (0..own).all(free)
-        }
-        None => (0..v.len()).all(|i| !v[i].wakes(q, piece) && !stands(i)),
-    }
-}
-
-/// The steps of `v` that depend on none before them, neither as they were performed nor as they stood at first, in the
-/// state that `pending` is of.
-pub fn initials<'a>(v: &'a [Step], pending: &'a [Pending]) -> impl Iterator<Item = Step> + 'a {
-    let stood = |s: &Step| {
-        pending.iter().find(|p| p.act.tid == s.thread()).map_or(*s, |p| Step { act: as_it_stood(&p.act, &s.act), ..*s })
-    };
-    let free = move |i: usize| {
-        let q = stood(&v[i]);
-        !v[..i].iter().any(|s| s.thread() == q.thread() || s.depends_on(&v[i]) || s.depends_on(&q))
-    };
-    (0..v.len()).filter(move |&i| free(i)).map(|i| v[i])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use vsrun_model::Op;
-
-    /// What covers a sequence may be as deep as executions are long.
-    #[test]
-    fn deep_trees_are_no_deep_recursion() {
-        let step = |thread: u32| {
-            let mut act = Act { op: Op::on(Kind::SEM_POST, thread), ..Act::default() };
-            act.tid = thread;
-            Step { act, value: 0, did: Effects::NONE }
-        };
-        let mut tree = Tree::new();
-        tree.insert(0, (0..100_000).map(step).collect(), false);
-        assert_eq!(tree.insert(0, vec![step(200_000)], false), Inserted::Covered);
+        let living = node.children.iter().filter_map(|&c| Some((self.nodes[c].rank, (self.nodes[c].covering()?, c))));
+        let complete = node.complete.iter().map(|&(rank, step)| (rank, (step, NOWHERE)));
+        let mut all: Vec<(u32, (Step, usize))> = complete.chain(living).collect();
+        all.sort_by_key(|c| c.0);
+        all.into_iter().map(|c| c.1)
     }
 }

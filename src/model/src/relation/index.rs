@@ -10,11 +10,11 @@ use crate::base::Tid;
 use crate::state::{Act, By, Cell, Effects, Footprint, How, SEMVMX};
 
 /// What steps are kept under.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place(Tag, Cell);
 
 /// Ways to touch a cell, as far as it tells which others they commute with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Tag {
     Moves,
     Ends,

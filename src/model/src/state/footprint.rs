@@ -5,7 +5,7 @@
 use crate::base::{ObjId, Pid, Tid};
 
 /// What can be touched.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cell {
     /// Everything there is.
     World,
