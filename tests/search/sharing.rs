@@ -87,6 +87,94 @@ fn only_the_thread_that_uses_it_passes() {
     });
 }
 
+fn rwlock(arena: &mut Arena, addr: u64) -> u32 {
+    arena.world.make(Key::new(0, ObjKind::RWLOCK, addr), |_| {}).expect("room")
+}
+
+/// As [`section`], of a read-write lock.
+fn holds(arena: &mut Arena, t: Tid, kind: Kind, l: u32) -> bool {
+    let passed = arena.pass(t, &Op::on(kind, l)) == Some(Applied::Done(0));
+    passed && arena.pass(t, &Op::on(Kind::RW_UNLOCK, l)) == Some(Applied::Done(0))
+}
+
+fn reads(arena: &mut Arena, t: Tid, l: u32) -> bool {
+    holds(arena, t, Kind::RW_RDLOCK, l)
+}
+
+fn writes(arena: &mut Arena, t: Tid, l: u32) -> bool {
+    holds(arena, t, Kind::RW_WRLOCK, l)
+}
+
+#[test]
+fn readers_pass_beside_each_other() {
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let (t, u, v) = (thread(arena, MAIN), thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l) && reads(arena, t, l) && reads(arena, MAIN, l));
+        // Each holds it while the others come and go.
+        let lock = Op::on(Kind::RW_RDLOCK, l);
+        assert_eq!(arena.pass(t, &lock), Some(Applied::Done(0)));
+        assert!(reads(arena, u, l));
+        assert_eq!(arena.pass(t, &Op::on(Kind::RW_UNLOCK, l)), Some(Applied::Done(0)));
+        assert!(noted(arena).is_empty());
+        assert!(!writes(arena, v, l), "it has not read, and the others may read at any time");
+        assert_eq!(noted(arena), [name_of(arena.world.objects[l].key)]);
+        assert!(!reads(arena, t, l), "shared from then on");
+    });
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l));
+        assert!(!writes(arena, u, l), "the last that has read it writes: the other one may come before or after");
+        assert_eq!(noted(arena).len(), 1);
+    });
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(writes(arena, t, l), "one thread alone");
+        assert!(!reads(arena, u, l), "nothing orders that with what the first one wrote");
+        assert_eq!(noted(arena).len(), 1);
+    });
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l));
+        let op = Op::on(Kind::RW_WRLOCK, l).with(TRY);
+        assert_eq!(arena.pass(u, &op), None, "whether it is free tells of the reader");
+        assert_eq!(noted(arena).len(), 1);
+    });
+}
+
+#[test]
+fn who_writes_before_or_after_all_readers_passes() {
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let other = thread(arena, MAIN);
+        assert!(writes(arena, MAIN, l));
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l));
+        join(arena, t, MAIN);
+        join(arena, u, MAIN);
+        assert!(writes(arena, MAIN, l), "all have been joined that have read it");
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l), "created after that");
+        join(arena, t, MAIN);
+        assert!(noted(arena).is_empty());
+        assert!(!writes(arena, MAIN, l), "one has not been joined");
+        assert_eq!(noted(arena).len(), 1);
+        assert!(!reads(arena, other, l));
+    });
+    with_arena(|arena| {
+        let l = rwlock(arena, 0x100);
+        let other = thread(arena, MAIN);
+        assert!(writes(arena, MAIN, l));
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(reads(arena, t, l) && reads(arena, u, l));
+        assert!(!reads(arena, other, l), "it is there since before the write");
+        assert_eq!(noted(arena).len(), 1);
+    });
+}
+
 #[test]
 fn creation_and_join_hand_objects_on() {
     with_arena(|arena| {

@@ -10,7 +10,7 @@ use crate::state::{
 const MAX_CHAIN: usize = 64;
 
 /// The bit of thread `t` in [`Object::users`], if there is one.
-fn of_thread(t: Tid) -> u64 {
+pub(crate) fn of_thread(t: Tid) -> u64 {
     1u64.checked_shl(t).unwrap_or(0)
 }
 
@@ -77,7 +77,12 @@ impl World {
     /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
     #[inline(never)]
     pub(crate) fn in_order(&self, t: Tid, id: ObjId) -> bool {
-        let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
+        self.ordered(self.objects[id].user, self.objects[id].used_at, t)
+    }
+
+    /// The same of what `user` did up to `at`, as [`World::ops`](crate::World); nobody: it is.
+    pub(crate) fn ordered(&self, user: Tid, at: u64, t: Tid) -> bool {
+        let (mut user, mut at) = (user, at);
         for _ in 0..MAX_CHAIN {
             if user == NONE || user == t || self.created_after(user, at, t) {
                 return true;

@@ -11,6 +11,7 @@ mod machine;
 mod order;
 mod owned;
 pub(crate) mod prepare;
+mod readers;
 pub mod sharing;
 pub mod step;
 pub mod stream;

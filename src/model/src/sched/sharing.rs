@@ -3,7 +3,7 @@
 //!
 //! An object is *own* as long as all its uses, from the moment a second thread exists, are ordered by the lives of
 //! threads: one thread uses it, or first a thread and then one that it creates later, or first a thread and then the
-//! one that has joined it. An operation on an own object that would not block is performed at once, as a part of the
+//! one that has joined it; or it is a read-write lock that is only read (`sched::readers`). An operation on an own object that would not block is performed at once, as a part of the
 //! transition under way: no scheduler step, nothing recorded, nothing counted. One that would block is published as
 //! usual. When a thread uses an object out of this order, the object is shared from then on; its name is noted, and
 //! who explores systematically starts over with that name among those known.
@@ -58,7 +58,9 @@ use crate::arena::Arena;
 use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::answer::STARTS;
 use crate::objects::row::{Alone, Role};
-use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK};
+use crate::state::{
+    Applied, Declared, Key, Noted, ObjKind, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK,
+};
 
 /// Operations that pass in one transition before one is published.
 pub const LONG_RUN: u32 = 10_000;
@@ -187,13 +189,13 @@ impl Arena {
         let row = op.kind.row();
         self.follow_order(t, op);
         if row.role == Role::WaitsOn {
-            self.use_second(t, op.obj2);
+            self.use_second(t, op);
         }
         let Alone::Passes(goes_through) = row.alone else {
             self.expose(t, op);
             return None;
         };
-        let passes = self.use_object(t, op.obj) && !self.is_exposed(t);
+        let passes = self.use_object(t, op, op.obj) && !self.is_exposed(t);
         if !passes {
             return None;
         }
@@ -244,13 +246,13 @@ impl Arena {
     }
 
     #[inline(never)]
-    fn use_second(&mut self, t: Tid, id: ObjId) {
-        self.use_object(t, id);
+    fn use_second(&mut self, t: Tid, op: &Op) {
+        self.use_object(t, op, op.obj2);
     }
 
-    /// Notes that `t` uses object `id`. True: it is its own, or need not be.
+    /// Notes that `t` uses object `id` by `op`. True: it is its own, or need not be.
     #[inline(always)]
-    fn use_object(&mut self, t: Tid, id: ObjId) -> bool {
+    fn use_object(&mut self, t: Tid, op: &Op, id: ObjId) -> bool {
         if !self.world.objects.contains(id) {
             return false;
         }
@@ -264,7 +266,13 @@ impl Arena {
             Sharing::ATOMIC => return true,
             _ => {}
         }
-        if self.world.objects[id].user != t && !self.world.in_order(t, id) {
+        let in_order = self.world.objects[id].user == t || self.world.in_order(t, id);
+        let own = match self.world.objects[id].key.kind {
+            ObjKind::RWLOCK if in_order => self.comes_after_readers(t, op),
+            ObjKind::RWLOCK => self.reads_beside(t, op),
+            _ => in_order,
+        };
+        if !own {
             self.note_object(id);
             return false;
         }

@@ -164,11 +164,13 @@ pub struct Object {
     /// `World::ops` at its last use by `user`.
     pub used_at: u64,
     /// While its order is free: the threads that have ever taken from a semaphore, or arrived at a barrier, a bit each. Of what has been
-    /// removed (System V): those that have found it gone.
+    /// removed (System V): those that have found it gone. Of a read-write lock that is nobody's own and only read: those that have since its last change.
     pub users: u64,
-    /// Those that have taken from a semaphore and not added since.
+    /// Those that have taken from a semaphore and not added since. Of a read-write lock that is not shared: 1 + the thread that changed it last, by
+    /// more than to read; 0: nobody did.
     pub takes: u64,
-    /// What is left of the semaphore's first value for threads that have not been counted.
+    /// What is left of the semaphore's first value for threads that have not been counted. Of such a read-write lock: `World::ops` at its
+    /// last change.
     pub left: u64,
 }
 
@@ -185,6 +187,21 @@ pub struct Found {
 }
 
 impl Object {
+    /// The thread that last changed a read-write lock, while that is not shared: by more than to read. [`NONE`]: nobody did.
+    pub(crate) fn changer(&self) -> Tid {
+        (self.takes as Tid).wrapping_sub(1)
+    }
+
+    /// `World::ops` then.
+    pub(crate) fn changed_at(&self) -> u64 {
+        self.left
+    }
+
+    /// `t` changes a read-write lock after all who have read it.
+    pub(crate) fn note_change(&mut self, t: Tid, at: u64) {
+        (self.users, self.takes, self.left) = (0, u64::from(t) + 1, at);
+    }
+
     /// What is in memory that is an object, as far as somebody has used it: its carrier says so before the next transition.
     pub fn content(&self) -> u64 {
         u64::from(self.extra) << 32 | u64::from(self.count)
