@@ -30,6 +30,8 @@ const GUARDED_FIRST: u32 = 4;
 const SAMPLED_CALLS: u32 = 1000;
 /// See [`GUARDED_FIRST`].
 const GUARDED_EVERY: u32 = 256;
+/// So long nobody has the turn between the end of a process and what comes then.
+const GONE: Duration = Duration::from_secs(5);
 /// Wall-clock time in which what was killed ends.
 const REAP_LIMIT: Duration = Duration::from_secs(2);
 
@@ -345,8 +347,14 @@ impl Worker {
             return Some(Ending::Memory { used, bound: self.spec.memory });
         }
         let pid = self.turn_holder()?;
-        let cpu = cpu_time(pid)?;
         let now = Instant::now();
+        let Some(cpu) = cpu_time(pid) else {
+            // Its end has been taken for one that the model knows of, but it has not given the turn to anybody.
+            let since = clock.gone.filter(|gone| gone.0 == pid).map_or(now, |gone| gone.1);
+            clock.gone = Some((pid, since));
+            return (now.duration_since(since) > GONE).then_some(Ending::Died(0));
+        };
+        clock.gone = None;
         let ops = self.arena.progress().0;
         let visible = self.arena.visible_ops();
         let other = pid != clock.pid;
@@ -398,12 +406,14 @@ pub(super) struct Clock {
     moved_cpu: Duration,
     last_cpu: Duration,
     busy: Instant,
+    /// Who is to move, where that is a process that is not there any more, and since when that is so.
+    gone: Option<(Pid, Instant)>,
 }
 
 impl Clock {
     pub fn new() -> Clock {
         let zero = Duration::ZERO;
         let (ops, visible, pid, busy) = (u64::MAX, u64::MAX, Pid::from_raw(0), Instant::now());
-        Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy }
+        Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy, gone: None }
     }
 }
