@@ -1,16 +1,17 @@
 /* Three threads take turns under a lock, each three times, and each turn leaves something of every kind: memory that was there and memory that comes, at the
- * end of the heap too, a place in a file, actions of signals, what is printed. Each turn finds what all turns before it have left, in each execution,
+ * end of the heap too, a place in a file, actions of signals, what is in a pipe and a socket, what is printed. Each turn finds what all turns before it have left, in each execution,
  * wherever within the one before it goes on. "takes": turns also take away what others have left. */
 #include "t.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #define CHECK(condition) MUST(!(condition))
 
 enum { PAGE = 4096, THREADS = 3, TURNS = 3, ALL = THREADS * TURNS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int turn, who[ALL], takes, file;
+static int turn, who[ALL], takes, file, in_pipe[2], in_socket[2];
 static char data[ALL][2 * PAGE], *fresh[ALL], *blocks[ALL], *ends[ALL], *before;
 static __thread int own;
 
@@ -25,6 +26,16 @@ static int mark_of(int n) { return 10 * (n + 1) + who[n]; }
 
 static void handler_a(int signal) { (void)signal; }
 static void handler_b(int signal) { (void)signal; }
+
+/* One byte of each turn so far, and then one more. */
+static void passes_on(const int ends[2]) {
+    char there[ALL + 1];
+    CHECK(turn == 0 || read(ends[0], there, sizeof there) == turn);
+    for (int n = 0; n < turn; n++)
+        CHECK(there[n] == mark_of(n));
+    there[turn] = mark_of(turn);
+    CHECK(write(ends[1], there, turn + 1) == turn + 1);
+}
 
 static void finds(void) {
     struct sigaction now;
@@ -45,8 +56,10 @@ static void finds(void) {
 
 static void leaves(int self) {
     char two[2];
+    who[turn] = self;
+    passes_on(in_pipe);
+    passes_on(in_socket);
     int n = turn++;
-    who[n] = self;
     int mark = mark_of(n);
     struct sigaction action = { .sa_handler = self & 1 ? handler_a : handler_b };
     memset(data[n], mark, sizeof data[n]);
@@ -88,6 +101,7 @@ int main(int argc, char **argv) {
     memset(before, 3, 2 * PAGE);
     file = open("/proc/self/exe", O_RDONLY);
     CHECK(file >= 0 && read(file, some, 6) == 6);
+    CHECK(pipe(in_pipe) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, in_socket) == 0);
     for (long i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, thread, (void *)i);
     for (int i = 0; i < THREADS; i++)

@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
@@ -42,6 +42,9 @@ const GAP: u64 = 1 << 20;
 /// Bytes that the marks of a process may have together, and pages beside those that are kept which each is reckoned with.
 const MARKS_MEMORY: u64 = 128 << 20;
 const MORE_PAGES: u64 = 256;
+
+/// Most bytes of the pool (pipes, sockets, semaphores with names) that marks keep, each.
+const MOST_POOL: u64 = 1 << 20;
 
 /// Whether the process of an execution goes back to its first choice, for the next one.
 pub enum GoesBack {
@@ -105,6 +108,7 @@ impl Worker {
         stood.kept.restore()?;
         if let Some(mark) = mark {
             stood.kept.restore_places(&mark.places)?;
+            self.pool.write_all_at(&mark.pool, 0)?;
         }
         self.order(schedule, 0, Command::RUN)?;
         match (reached, &self.back.stood) {
@@ -123,7 +127,7 @@ impl Worker {
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
         let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
-        let (wanted, every) = match shares || !plan.goes_through_tree() || self.arena.control.pool_used > 0 {
+        let (wanted, every) = match shares || !plan.goes_through_tree() || self.arena.control.pool_used > MOST_POOL {
             true => (Vec::new(), 0),
             false => marks.wanted(start, plan.prefix_len.into(), self.spec.marks),
         };
@@ -139,7 +143,8 @@ impl Worker {
         let since = Instant::now();
         let step = self.arena.taken;
         let GoingBack { marks, stood, .. } = &mut self.back;
-        let reached = self.arena.reached().filter(|_| self.arena.control.pool_used == 0);
+        let used = self.arena.control.pool_used;
+        let reached = self.arena.reached().filter(|_| used <= MOST_POOL);
         let kept = stood.as_mut().map(|stood| &mut stood.kept).filter(|kept| kept.has_no_content());
         let (Some(reached), Some(kept)) = (reached, kept) else {
             self.arena.marks_no_more();
@@ -154,10 +159,12 @@ impl Worker {
         let steps = &self.arena.trace()[marks.path.len()..];
         marks.path.extend(steps.iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)));
         let (printed, places) = (self.output.bytes()?, kept.places()?);
+        let mut pool = vec![0; used as usize];
+        self.pool.read_exact_at(&mut pool, 0)?;
         let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
         if marks.path.len() as u64 == step {
             let plan = until_prefix_ends(self.arena.plan);
-            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, printed, places });
+            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, pool, printed, places });
         } else {
             // Not all steps are recorded.
             self.arena.marks_no_more();

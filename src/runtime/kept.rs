@@ -245,9 +245,9 @@ impl Kept {
         regions.iter().try_for_each(|(range, bytes)| bytes.restore(memory, *range))
     }
 
-    /// Nothing of it has content: there are places in files, and flags.
+    /// Nothing of it has content but for the pool: there are places in files, and flags.
     pub fn has_no_content(&self) -> bool {
-        self.files.is_empty() && self.pool.is_none() && self.memory.is_none() && self.named.is_empty()
+        self.files.is_empty() && self.memory.is_none() && self.named.is_empty()
     }
 
     /// The places in files as they are now.

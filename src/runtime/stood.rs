@@ -37,6 +37,8 @@ pub(super) struct Mark {
     /// What stood in the arena.
     pub state: Box<RootState>,
     pub reached: Reached,
+    /// What stood in the pool.
+    pub pool: Vec<u8>,
     /// Bytes that had been printed, and the places in files.
     pub printed: u64,
     pub places: Vec<Option<u64>>,

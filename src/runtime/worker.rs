@@ -69,7 +69,7 @@ pub struct Worker {
     pub(super) state: Box<RootState>,
     /// What executions share with the root.
     pub(super) kept: Kept,
-    pub(super) pool: OwnedFd,
+    pub(super) pool: File,
     /// The file behind /dev/urandom, for the life of the worker.
     _random: OwnedFd,
     /// Where the program's output goes while executions are explored.
@@ -147,7 +147,7 @@ impl Worker {
         let dir = PrivateDir::create(spec.sees_heap())?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
-        let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
+        let pool = File::from(memory_file(c"vsrun-pool", POOL_SIZE)?);
         let random = session::random_file()?;
         let output = Output::create()?;
         if let Some(cpu) = cpu {
@@ -226,7 +226,7 @@ impl Worker {
         let own = [self.arena.fd(), Some(self.pool.as_raw_fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
         let text = |e: io::Error| e.to_string();
-        let pool = File::from(self.pool.try_clone().map_err(text)?);
+        let pool = self.pool.try_clone().map_err(text)?;
         let root = kept::Root {
             pid,
             own: own.map(|found| (found.dev(), found.ino())).collect(),

@@ -240,7 +240,7 @@ fn make_mark() {
 
 fn take(slot: u32) -> bool {
     let control = &arena().control;
-    let shares = arena().files.used != 0 || control.shm_used != 0 || control.pool_used != 0 || world().procs.len != 1;
+    let shares = arena().files.used != 0 || control.shm_used != 0 || world().procs.len != 1;
     let ends = world().procs[local().pid].state != ProcState::LIVE || local().borrowed;
     let Some(at) = track().at_mark().filter(|_| !shares && !ends) else { return false };
     if apart().rooms >> slot & 1 == 0 {
