@@ -69,8 +69,11 @@ fn descriptor_name(name: u64) -> String {
     }
 }
 
-/// The standard streams have names in programs that are not those of the variables.
+/// The standard streams have names in programs that are not those of the variables, and what lies in the heap is called by its kind.
 fn standard_name(object: &Object, symbol: String) -> String {
+    if let Some(place) = symbol.strip_prefix("stream ").filter(|_| object.flags & DIRECTORY != 0) {
+        return format!("directory {place}");
+    }
     let standard = symbol.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
     match standard {
         Some(name) if object.key.kind == ObjKind::STREAM => name.to_string(),
