@@ -152,6 +152,10 @@ impl Worker {
                 self.output.bound()?;
                 if stopping.is_none() {
                     stopping = self.look(&mut clock);
+                    // There is nobody who could be stopped.
+                    if let Some(Ending::Died(status)) = stopping {
+                        return Ok((Ending::Died(status), None));
+                    }
                     if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
                         send(pid, NixSignal::SIGSTOP);
                     }
