@@ -265,6 +265,13 @@ fn what_is_kept_back_of_the_heap() {
     assert_eq!(kept(&["--quarantine", "1M", "p"]), Some(1 << 20));
     assert_eq!((kept(&["--quarantine", "0", "p"]), kept(&["--heap", "off", "p"])), (Some(0), Some(0)));
     refused(&["--quarantine", "17M", "p"]);
+    let marks = |args: &[&str]| config(args).checkpoint_memory;
+    assert_eq!((marks(&["p"]), marks(&["--checkpoint-memory", "0", "p"])), (None, Some(0)));
+    assert_eq!(marks(&["--checkpoint-memory", "3G", "p"]), Some(3 << 30));
+    for wrong in ["", "1T", "x", "1.5G", "99999999999G"] {
+        let said = refused(&["--checkpoint-memory", wrong, "p"]);
+        assert!(said.contains("--checkpoint-memory") && said.contains("K, M or G behind it; or 0"), "{said}");
+    }
     refused(&["--quarantine", "-1", "p"]);
     refused(&["--quarantine", "1K", "--heap", "off", "p"]);
 }

@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use crate::scenario::Toss;
 use crate::search::{Bound, Pct};
 use values::{
-    bound, command_words, duration, duration_or_none, fault, memory, point, signal_number, size_or_none, toss,
-    uncontrolled,
+    bound, command_words, duration, duration_or_none, fault, memory, point, signal_number, size_or_none, size_or_zero,
+    toss, uncontrolled,
 };
 
 mod choices;
@@ -162,6 +162,10 @@ pub struct Config {
     /// left the way of the next one), fork (each a copy of the program before its main), replay (each starts the program), auto (rollback, after 40)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
+    /// Memory that the states within executions which the next ones go on from may take, of all workers together: bytes, or with K, M or G; 0: there
+    /// are none, and executions begin at their first choice [default: a quarter of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size_or_zero, help_heading = "Search")]
+    pub checkpoint_memory: Option<u64>,
 
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "The system under test")]

@@ -184,11 +184,18 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "a size is a number above 0, of bytes or with K, M or G behind it".to_string())
 }
 
-/// The same, or 0; 16 MiB at most.
+/// The same, or 0.
+pub(super) fn size_or_zero(text: &str) -> Result<u64, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    size(text).map_err(|e| format!("{e}; or 0"))
+}
+
+/// The same; 16 MiB at most.
 pub(super) fn size_or_none(text: &str) -> Result<u64, String> {
     const LARGEST: u64 = 16 << 20;
-    let bytes = if text == "0" { Ok(0) } else { size(text) }?;
-    Some(bytes).filter(|bytes| *bytes <= LARGEST).ok_or_else(|| "16M is the most".to_string())
+    Some(size_or_zero(text)?).filter(|bytes| *bytes <= LARGEST).ok_or_else(|| "16M is the most".to_string())
 }
 
 /// A size, or a memory model.

@@ -75,6 +75,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         tells_names: false,
         checkpoint: Checkpoint::Fork,
         marks: 0,
+        marks_memory: 0,
         hasty: false,
         orders: false,
     }

@@ -12,7 +12,7 @@ use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
 use super::save_outcome::save_outcomes;
-use super::setting::{identity_of, memory_of_each, output_file, spec_of, watch, Of, Setting};
+use super::setting::{divide_memory, identity_of, output_file, spec_of, watch, Of, Setting};
 use super::sharing::Sharing;
 use super::shorten::{is_wanted_now, look_shorter};
 use super::state::{State, Stop};
@@ -133,7 +133,7 @@ pub(super) fn explore_part(config: &Config, of: Of) -> Result<Explored, Failure>
     let direct = if once { Some(shown.try_clone()?) } else { None };
     let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
-    setting.spec.memory = memory_of_each(config.memory_size(), places.len());
+    divide_memory(&mut setting.spec, config, places.len());
     let shared = Shared::new(&setting, input, state);
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();

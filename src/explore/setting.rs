@@ -225,6 +225,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         tells_names: false,
         checkpoint: config.checkpoint,
         marks: config.marks,
+        marks_memory: 0,
         hasty: false,
         points: config.watch.clone(),
         orders: false,
@@ -296,6 +297,12 @@ pub fn start_watched(config: &Config, watch: WatchMemory) -> Result<Worker, Fail
     spec.memory = memory_of_each(None, 1);
     spec.watch = Some(watch);
     Ok(Worker::start(spec, Input::null()?, None)?)
+}
+
+/// Divides memory among so many workers.
+pub(super) fn divide_memory(spec: &mut Spec, config: &Config, workers: usize) {
+    spec.memory = memory_of_each(config.memory_size(), workers);
+    spec.marks_memory = config.checkpoint_memory.unwrap_or_else(|| room::free() / 4) / workers.max(1) as u64;
 }
 
 /// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.

@@ -107,6 +107,8 @@ pub struct WentBack {
     pub executions: u64,
     /// So many from within the execution before.
     pub from_marks: u64,
+    /// In so many there was no room for a state that the next one could have gone on from.
+    pub no_room: u64,
     /// Why the last one did not that could not.
     pub hindered: Option<String>,
 }
@@ -115,8 +117,9 @@ impl WentBack {
     /// One more is over.
     pub fn note(&mut self, back: GoesBack) {
         match back {
-            GoesBack::Did { from_mark } => {
+            GoesBack::Did { from_mark, no_room } => {
                 self.executions += 1;
+                self.no_room += u64::from(no_room);
                 self.from_marks += u64::from(from_mark);
             }
             GoesBack::Hindered(why) => self.hindered = Some(why),

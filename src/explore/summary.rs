@@ -81,6 +81,14 @@ pub(super) fn summary(
     };
     let short = undoing(&reasons).next().is_some() && undoing(&reasons).all(|reason| early(&reason));
     let covered = state.first.as_ref().filter(|_| short).and_then(First::covered);
+    let (back, no_room) = (state.back.executions, state.back.no_room);
+    // Now and then it does not matter.
+    if no_room * 10 > back {
+        counts.note(&format!(
+            "in {no_room} of {back} executions there was no room for a state within them that the next one could have gone on from \
+             (--checkpoint-memory): that costs time, and nothing else"
+        ));
+    }
     let outcomes = outcomes.table();
     if outcomes.different > 1 {
         let n = outcomes.different;
@@ -112,6 +120,7 @@ pub(super) fn summary(
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         rolled_back: state.back.executions,
         from_marks: state.back.from_marks,
+        marks_without_room: state.back.no_room,
         not_rolled_back: state.back.hindered.clone(),
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),

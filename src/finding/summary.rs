@@ -131,6 +131,8 @@ pub struct Summary {
     pub rolled_back: u64,
     /// Of these, executions that went on from a state within the one before.
     pub from_marks: u64,
+    /// Executions without room for a state that the next one could have gone on from.
+    pub marks_without_room: u64,
     /// Why an execution could not go back, the last one.
     pub not_rolled_back: Option<String>,
     /// Wall-clock time, seconds.

@@ -125,6 +125,7 @@ pub fn summary() -> Summary {
         workers: 1,
         rolled_back: 0,
         from_marks: 0,
+        marks_without_room: 0,
         not_rolled_back: None,
         seconds: 0.2,
         passed_calls: vec![("read".into(), 3), ("poll".into(), 1)],

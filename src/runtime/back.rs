@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 use vsrun_model::arena::{Choice, Command, Plan, BACK_ADDR};
-use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
+use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
@@ -39,9 +39,6 @@ const LESSONS: u32 = 64;
 const STACK: u64 = 8 << 20;
 /// And not so near to what is below it.
 const GAP: u64 = 1 << 20;
-/// Bytes that the marks of a process may have together, and pages beside those that are kept which each is reckoned with.
-const MARKS_MEMORY: u64 = 128 << 20;
-const MORE_PAGES: u64 = 256;
 
 /// Most bytes of the pool (pipes, sockets, semaphores with names) that marks keep, each.
 const MOST_POOL: u64 = 1 << 20;
@@ -54,6 +51,8 @@ pub enum GoesBack {
     Did {
         /// The execution had begun at a mark.
         from_mark: bool,
+        /// Marks would have paid, and there was no room for one.
+        no_room: bool,
     },
     /// It could not: why.
     Hindered(String),
@@ -94,6 +93,7 @@ impl Worker {
             marks.clear();
             (marks.seen_from, marks.began) = (recorded_from(&plan).unwrap_or(u64::MAX), (0, None));
             self.arena.back.n_missed = 0;
+            (self.arena.back.held, self.arena.back.largest) = (0, 0);
             self.arena.back.stand = Stand::ASKED;
             self.want_marks(&plan, 0);
             return self.begin(schedule, 0, Command::RUN);
@@ -124,6 +124,7 @@ impl Worker {
 
     /// Says where marks are to be made in an execution that begins after so many transitions.
     fn want_marks(&mut self, plan: &Plan, start: u64) {
+        let memory = self.spec.marks_memory;
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
         let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
@@ -131,10 +132,16 @@ impl Worker {
             true => (Vec::new(), 0),
             false => marks.wanted(start, plan.prefix_len.into(), self.spec.marks),
         };
+        let used = self.arena.control.pool_used;
         let back = &mut self.arena.back;
+        let most = marks.most(memory, back, used);
+        back.room = marks.room(memory, most, used);
         // One is given up for the next only where there is to be a next.
-        let slot = if every > 0 { marks.free_slot(most_marks(back.n_pages)) } else { u32::MAX };
-        (back.n_wanted, back.every, back.marked_at, back.slot) = (wanted.len() as u32, every, start, slot);
+        let slot = if every > 0 { marks.free_slot(most) } else { u32::MAX };
+        let pays = !wanted.is_empty() || self.spec.marks > 0 && every > 0;
+        let (n_wanted, every) = if slot == u32::MAX { (0, 0) } else { (wanted.len() as u32, every) };
+        (back.n_wanted, back.every, back.marked_at, back.slot) = (n_wanted, every, start, slot);
+        back.no_room = u32::from(pays && most == 0);
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
     }
 
@@ -153,7 +160,12 @@ impl Worker {
         };
         let mut state = match marks.spare.pop() {
             Some(state) => state,
-            None => RootState::take(&self.arena)?,
+            None => {
+                let state = RootState::take(&self.arena)?;
+                // It grows with what the program has; a quarter more is reckoned with.
+                marks.state_size = marks.state_size.max(state.size() / 4 * 5);
+                state
+            }
         };
         state.take_again(&self.arena);
         let steps = &self.arena.trace()[marks.path.len()..];
@@ -169,7 +181,9 @@ impl Worker {
             // Not all steps are recorded.
             self.arena.marks_no_more();
         }
-        self.arena.back.slot = marks.free_slot(most_marks(self.arena.back.n_pages));
+        let most = marks.most(self.spec.marks_memory, &self.arena.back, used);
+        self.arena.back.room = marks.room(self.spec.marks_memory, most, used);
+        self.arena.back.slot = marks.free_slot(most);
         // The process keeps about as much.
         marks.mark = 2.0 * since.elapsed().as_nanos() as f64;
         self.arena.go_on();
@@ -321,7 +335,9 @@ impl Worker {
     /// What became of the process of the execution last run.
     pub fn goes_back(&self) -> GoesBack {
         match self.back.why {
-            _ if self.back.did => GoesBack::Did { from_mark: self.back.marks.began.0 > 0 },
+            _ if self.back.did => {
+                GoesBack::Did { from_mark: self.back.marks.began.0 > 0, no_room: self.arena.back.no_room > 0 }
+            }
             // The next one knows these.
             Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
             Some(why) => GoesBack::Hindered(sentence(why)),
@@ -343,12 +359,6 @@ impl Worker {
         let stood = self.back.stood.as_ref().filter(|_| self.arena.stand() == Stand::BACK);
         stood.map(|stood| stood.pid.as_raw())
     }
-}
-
-/// So many marks are kept of a process that keeps so many pages.
-fn most_marks(n_pages: u32) -> usize {
-    let size = (u64::from(n_pages) + MORE_PAGES) * 4096;
-    ((MARKS_MEMORY / size) as usize).clamp(2, MAX_MARKS)
 }
 
 /// Why a process does not go back, for people.

@@ -12,6 +12,8 @@ use vsrun_model::arena::{Arena, Attached, Region, Segment, ARENA_FD, MAGIC, VERS
 use vsrun_model::back::Stand;
 use vsrun_model::table::Table;
 
+const PAGE: usize = 4096;
+
 /// An arena mapped into this process.
 ///
 /// NOTE [Who may look] The program's processes write to the arena while one of them has the turn. vsrun reads the
@@ -132,6 +134,19 @@ impl ArenaMap {
         let mut arena = ArenaMap { memory, file: None };
         arena.init();
         Ok(arena)
+    }
+
+    /// Bytes of it that are in memory, where it is this process's own.
+    fn resident(&self) -> u64 {
+        let mut there = vec![0u8; size_of::<Arena>().div_ceil(PAGE)];
+        // SAFETY: the mapping is this value's; the kernel writes a byte for each of its pages, which the vector has.
+        let known = unsafe { libc::mincore(self.memory.as_ptr().cast(), size_of::<Arena>(), there.as_mut_ptr()) };
+        let pages = there.iter().filter(|&page| page & 1 != 0).count();
+        if known == 0 {
+            (pages * PAGE) as u64
+        } else {
+            size_of::<Arena>() as u64
+        }
     }
 
     /// The descriptor to hand to the program.
@@ -257,6 +272,11 @@ impl RootState {
             pool_used: arena.control.pool_used,
             region_count: arena.control.regions,
         }))
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn size(&self) -> u64 {
+        self.world.resident() + size_of::<RootState>() as u64
     }
 
     /// Keeps what stands in `arena` now, in the place of what it has.

@@ -338,7 +338,9 @@ impl Worker {
     fn beyond_memory(&self) -> Option<u64> {
         let procs = self.arena.world.procs.as_slice().iter();
         let there = procs.filter(|p| p.state == ProcState::LIVE && p.own.real_pid > 0);
-        room::beyond(self.spec.memory, &there.map(|p| p.own.real_pid).collect::<Vec<_>>())
+        // What marks take has a bound of its own.
+        let marks = if self.back.asked { self.arena.back.held * 4096 } else { 0 };
+        room::beyond(self.spec.memory.saturating_add(marks), &there.map(|p| p.own.real_pid).collect::<Vec<_>>())
     }
 
     /// Looks at a world that has run for a while: does it move, does it use CPU time and not too much memory?

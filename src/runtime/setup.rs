@@ -220,6 +220,8 @@ pub struct Spec {
     pub checkpoint: Checkpoint,
     /// A mark is made after so many transitions; 0: where it pays. For tests.
     pub marks: u64,
+    /// Bytes of memory that the marks of the worker may take.
+    pub marks_memory: u64,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
     /// Which operations of different threads come one after the other is noted, see [`Worker::orders`](super::Worker::orders).

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use nix::unistd::Pid;
 use vsrun_model::arena::{Arena, Choice, Plan, Policy};
-use vsrun_model::back::{Hinders, Reached, MAX_MARKS, MAX_WANTED};
+use vsrun_model::back::{Back, Hinders, Reached, MAX_MARKS, MAX_WANTED};
 use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
@@ -61,8 +61,15 @@ pub(super) struct Marks {
     pub transition: f64,
     /// The same of a mark.
     pub mark: f64,
+    /// Bytes of memory that vsrun keeps of one, at most; 0: that is not known.
+    pub state_size: u64,
 }
 
+/// Bytes that vsrun keeps of a mark, as long as that is not known, and pages that its process keeps beside those of the first choice.
+const STATE: u64 = 1 << 20;
+const MORE_PAGES: u64 = 64;
+
+const PAGE: u64 = 4096;
 /// So many times what a mark takes an execution runs before the next one is made, behind where it leaves the one before.
 const APART: f64 = 8.0;
 /// What a mark takes at least, in ns.
@@ -140,19 +147,42 @@ impl Marks {
         (wanted, ((least as f64 * APART) as u64).max(1))
     }
 
-    /// A place for one more. Where there is none, one is given up so that those left lie the closer the nearer they are to the last.
+    /// So many can be kept in `memory` bytes, where so much of the pool is used.
+    pub fn most(&self, memory: u64, back: &Back, pool: u64) -> usize {
+        let pages = if back.largest == 0 { u64::from(back.n_pages) + MORE_PAGES } else { back.largest };
+        let each = self.of_vsrun(pool) + pages * PAGE;
+        ((memory / each) as usize).min(MAX_MARKS)
+    }
+
+    /// Pages that the process may take for so many.
+    pub fn room(&self, memory: u64, most: usize, pool: u64) -> u64 {
+        memory.saturating_sub(most as u64 * self.of_vsrun(pool)) / PAGE
+    }
+
+    fn of_vsrun(&self, pool: u64) -> u64 {
+        pool + if self.state_size == 0 { STATE } else { self.state_size }
+    }
+
+    /// A place for one more, if there may be so many. Where there is none, one is given up so that those left lie the closer the nearer they are to the last.
     pub fn free_slot(&mut self, most: usize) -> u32 {
-        if self.all.len() >= most {
+        let mut is_there = most > 0;
+        while is_there && self.all.len() >= most {
             let last = self.all.last().map_or(0, |mark| mark.step);
             let gap = |n: usize| {
                 let before = if n == 0 { 0 } else { self.all[n - 1].step };
                 let after = self.all.get(n + 1).map_or(last, |mark| mark.step);
                 (after - before) as f64 / (last - self.all[n].step + 1) as f64
             };
-            let least = (0..self.all.len() - 1).min_by(|&a, &b| gap(a).total_cmp(&gap(b)));
-            if let Some(n) = least {
-                self.spare.push(self.all.remove(n).state);
+            match (0..self.all.len() - 1).min_by(|&a, &b| gap(a).total_cmp(&gap(b))) {
+                Some(n) => self.spare.push(self.all.remove(n).state),
+                // The only one is not given up for the next, which may not come.
+                None => is_there = false,
             }
+        }
+        // Fewer than before may be kept.
+        self.spare.truncate(most.saturating_sub(self.all.len()));
+        if !is_there {
+            return u32::MAX;
         }
         (0..MAX_MARKS as u32).find(|slot| self.all.iter().all(|mark| mark.slot != *slot)).unwrap_or(u32::MAX)
     }
@@ -233,5 +263,66 @@ impl GoingBack {
     /// Makes up for what was lost.
     pub fn wins(&mut self, gain: u32) {
         self.lost = self.lost.saturating_sub(gain);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back(n_pages: u32, largest: u64) -> ArenaMap {
+        let mut arena = ArenaMap::private().unwrap();
+        (arena.back.n_pages, arena.back.largest) = (n_pages, largest);
+        arena
+    }
+
+    #[test]
+    fn as_many_marks_as_there_is_room_for() {
+        let unknown = Marks::default();
+        let known = Marks { state_size: 1 << 19, ..Marks::default() };
+        let small = back(10, 0);
+        assert_eq!((unknown.most(0, &small.back, 0), unknown.most(1 << 20, &small.back, 0)), (0, 0));
+        assert_eq!((unknown.most(8 << 20, &small.back, 0), unknown.most(1 << 40, &small.back, 0)), (6, MAX_MARKS));
+        // What is in the pool is kept by each of them.
+        assert_eq!(unknown.most(8 << 20, &small.back, 1 << 20), 3);
+        // What the largest takes is known.
+        let large = back(10, 384);
+        assert_eq!((known.most(8 << 20, &large.back, 0), known.most((2 << 20) - 1, &large.back, 0)), (4, 0));
+        // And all that vsrun keeps, with what the process may, is no more than that.
+        for memory in [0, 1, 1 << 20, (9 << 20) + 17] {
+            let most = known.most(memory, &large.back, 5000);
+            let of_process = known.room(memory, most, 5000) * PAGE;
+            assert!(most as u64 * known.of_vsrun(5000) + of_process <= memory);
+            assert!(of_process >= most as u64 * 384 * PAGE, "{memory}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_given_up_only_for_one_that_is_better() {
+        let arena = ArenaMap::private().unwrap();
+        let mut marks = Marks::default();
+        let add = |marks: &mut Marks, slot, step| {
+            let (state, reached) = (RootState::take(&arena).unwrap(), arena.reached().unwrap());
+            let (plan, seen_from) = (Plan::default(), 0);
+            marks.all.push(Mark {
+                slot,
+                step,
+                plan,
+                seen_from,
+                state,
+                reached,
+                pool: Vec::new(),
+                printed: 0,
+                places: Vec::new(),
+            });
+        };
+        assert_eq!((marks.free_slot(0), marks.free_slot(1)), (u32::MAX, 0));
+        add(&mut marks, 0, 10);
+        // The only one there may be stays.
+        assert_eq!((marks.free_slot(0), marks.free_slot(1), marks.free_slot(2)), (u32::MAX, u32::MAX, 1));
+        add(&mut marks, 1, 20);
+        assert_eq!((marks.free_slot(2), marks.all[0].step, marks.spare.len()), (0, 20, 1));
+        // Memory for no more of them than there may be.
+        assert_eq!((marks.free_slot(1), marks.spare.len()), (u32::MAX, 0));
     }
 }

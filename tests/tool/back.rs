@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -35,27 +35,48 @@ impl Place {
     }
 
     fn run(&self, checkpoint: &str, line: &str) -> Value {
-        let output = Command::new("timeout")
+        report(line, self.command(checkpoint, line).output().expect("vsrun"))
+    }
+
+    fn command(&self, checkpoint: &str, line: &str) -> Command {
+        let mut vsrun = Command::new("timeout");
+        vsrun
             .args(["-s", "KILL", "200", env!("CARGO_BIN_EXE_vsrun"), "--format", "json", "--scenario-dir", checkpoint])
             .args(["-j", "1", "--keep-going", "--checkpoint", checkpoint])
             .args(line.split_whitespace())
             .current_dir(&self.dir)
-            .stdin(Stdio::null())
-            .output()
-            .expect("vsrun");
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
+            .stdin(Stdio::null());
+        vsrun
+    }
+
+    /// The same by rollback, and the most memory, in KiB, that one of the program's processes had.
+    fn run_weighed(&self, name: &str, line: &str) -> (Value, u64) {
+        let mut child = self.command("rollback", line).stdout(Stdio::piped()).spawn().expect("vsrun");
+        let (program, mut most) = (self.dir.join(name), 0);
+        while child.try_wait().expect("vsrun").is_none() {
+            let all = fs::read_dir("/proc").expect("/proc").flatten();
+            let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
+            let weight = |status: String| {
+                let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+                line.split_whitespace().nth(1)?.parse::<u64>().ok()
+            };
+            let weights = own.filter_map(|one| weight(fs::read_to_string(one.path().join("status")).ok()?));
+            most = weights.fold(most, u64::max);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        (report(line, child.wait_with_output().expect("vsrun")), most)
     }
 
     /// What is the same however executions begin, and the scenarios.
     fn found(&self, checkpoint: &str, run: &Value) -> (Value, Vec<String>) {
         let mut run = run.clone();
-        for key in ["seconds", "rolled_back", "from_marks", "not_rolled_back"] {
+        for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back"] {
             run[key] = Value::Null;
         }
         // How long the rest would take is told where there is a bound.
         if let Some(notes) = run["notes"].as_array_mut() {
-            notes.retain(|note| !note.as_str().is_some_and(|note| note.contains("the rest would take")));
+            let other = ["the rest would take", "(--checkpoint-memory)"];
+            notes.retain(|note| !note.as_str().is_some_and(|note| other.iter().any(|text| note.contains(text))));
         }
         let text = run.to_string().replace(&format!("{checkpoint}/"), "");
         let files = fs::read_dir(self.dir.join(checkpoint)).into_iter().flatten().flatten();
@@ -80,6 +101,11 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+fn report(line: &str, output: Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
 }
 
 fn number(run: &Value, key: &str) -> u64 {
@@ -165,6 +191,36 @@ fn what_takes_long_is_done_once() {
     );
     assert_eq!(place.found("rollback", &rollback), place.found("fork", &fork));
     assert!(number(&rollback, "from_marks") > 200, "{rollback}");
+}
+
+/// What marks take stays within what they may take, measured from outside; nothing else depends on it, and where there is no room for any it is said.
+#[test]
+fn marks_take_no_more_memory_than_they_may() {
+    const MOST: u64 = 40 << 10;
+    let place = Place::new("bound");
+    // Each execution writes to 2,000 pages, so that a mark takes 8 MiB.
+    let text = "#include <pthread.h>\n#include <stdlib.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic char *memory;\n\
+         static void *t(void *a) { for (int i = 1; i <= 4; i++) { pthread_mutex_lock(&m); for (long p = (long)a; p < 2000; p += 2) memory[p * 4096] = i; pthread_mutex_unlock(&m); } return 0; }\n\
+         int main(void) { memory = malloc(2001 * 4096); for (long p = 0; p < 2000; p++) memory[p * 4096] = 9; pthread_t a, b;\n\
+         pthread_create(&a, 0, t, (void *)0); pthread_create(&b, 0, t, (void *)1); pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+    place.write("bound", text);
+    let line = "--search optimal --race off --marks 1 ./bound";
+    let weighed = |memory: &str| place.run_weighed("bound", &format!("{memory} {line}"));
+    let ((none, least), (few, between), (all, most)) =
+        (weighed("--checkpoint-memory 0"), weighed("--checkpoint-memory 40M"), weighed("--checkpoint-memory 1G"));
+    let fork = place.run("fork", line);
+    for run in [&none, &few, &all] {
+        assert_eq!(place.found("rollback", run), place.found("fork", &fork));
+        assert!(number(run, "rolled_back") > 50, "{run}");
+    }
+    assert!(number(&few, "from_marks") > 10 && number(&all, "from_marks") > 50, "{few} {all}");
+    assert_eq!((number(&none, "from_marks"), number(&all, "marks_without_room")), (0, 0), "{none} {all}");
+    assert!(number(&none, "marks_without_room") > 50, "{none}");
+    let said = |run: &Value| run["notes"].to_string().contains("no room for a state within them");
+    assert_eq!((said(&none), said(&all)), (true, false), "{none} {all}");
+    // Else nothing would be shown.
+    assert!(most > least + 2 * MOST, "{least} {most} KiB");
+    assert!(between > least + 8 * 1024 && between <= least + MOST, "{least} {between} KiB");
 }
 
 /// Large pages, shared and moved memory, what the kernel writes: put back, or the next execution is forked, and it is said why.

@@ -55,6 +55,8 @@ struct Apart {
     marks: bool,
     /// Bit N: there is room for marks at place N.
     rooms: u32,
+    /// Pages that they take, each.
+    held: [u64; MAX_MARKS],
     n_spans: usize,
     n_pages: usize,
     spans: [Span; MAX_SPANS],
@@ -243,6 +245,14 @@ fn take(slot: u32) -> bool {
     let shares = arena().files.used != 0 || control.shm_used != 0 || world().procs.len != 1;
     let ends = world().procs[local().pid].state != ProcState::LIVE || local().borrowed;
     let Some(at) = track().at_mark().filter(|_| !shares && !ends) else { return false };
+    let n_pages = apart().n_pages;
+    let least = MARK_COPIES / PAGE + n_pages as u64;
+    let held = apart().held[slot as usize];
+    let most = arena().back.room.saturating_sub(apart().held.iter().sum::<u64>() - held);
+    let Some(most_more) = most.checked_sub(least) else {
+        machine().has_no_room_for_mark();
+        return false;
+    };
     if apart().rooms >> slot & 1 == 0 {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
@@ -256,7 +266,6 @@ fn take(slot: u32) -> bool {
     let mark = mark_in(slot);
     (mark.program, mark.fs, mark.at, mark.n_more) = (apart().program, apart().fs, at, 0);
     bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, 0, &raw mut mark.mask as u64, 8, 0, 0]);
-    let n_pages = apart().n_pages;
     for (i, &page) in apart().pages[..n_pages].iter().enumerate().filter(|(_, page)| !mark.at.has_lost(**page)) {
         copy_page(page, mark_copy(slot, i));
     }
@@ -264,9 +273,13 @@ fn take(slot: u32) -> bool {
     let told = &mut apart().told;
     let (more, n_more) = (&mut mark.more, &mut mark.n_more);
     let mut pieces = mark.at.pieces().iter().chain(&heap).filter(|(from, to)| from < to);
-    pieces.all(|&(from, to)| {
+    let well = pieces.all(|&(from, to)| {
         written::there(from, to, told, &mut |from, to| {
             (from..to).step_by(PAGE as usize).all(|page| {
+                if *n_more as u64 >= most_more {
+                    machine().has_no_room_for_mark();
+                    return false;
+                }
                 let Some(place) = more.get_mut(*n_more) else { return false };
                 *place = page;
                 copy_page(page, mark_copy(slot, n_pages + *n_more));
@@ -274,7 +287,12 @@ fn take(slot: u32) -> bool {
                 true
             })
         })
-    })
+    });
+    // What a place has once taken it keeps.
+    apart().held[slot as usize] = held.max(least + mark.n_more as u64);
+    let held = apart().held;
+    machine().marks_take(held.iter().sum(), held.iter().fold(0, |most, &pages| most.max(pages)));
+    well
 }
 
 /// The pages of the heap that were not there at the first choice, where it ends at `brk`.

@@ -11,7 +11,7 @@ use super::super::failure::Failure;
 use super::super::outcomes::Outcomes;
 use super::super::run::{begin, explore_part, prepare};
 use super::super::save::{Header, Saved};
-use super::super::setting::{memory_of_each, Of, Piece, Setting};
+use super::super::setting::{divide_memory, Of, Piece, Setting};
 use super::super::sharing::Sharing;
 use super::super::state::Stop;
 use super::super::workers::Shared;
@@ -163,7 +163,7 @@ fn parts(config: &Config, of: Of, known: &Sharing) -> Result<(Vec<Vec<u8>>, u64,
     let mut state = prepare(&mut setting)?;
     let other = |name| Failure::own(format!("vsrun bug: {name} differs from the look"));
     state.sharing.resume(&known.at_a_beginning()).map_err(other)?;
-    setting.spec.memory = memory_of_each(config.memory_size(), 1);
+    divide_memory(&mut setting.spec, &config, 1);
     let shared = Shared::new(&setting, input, state);
     shared.run(&[cpus().first().copied()], false, None)?;
     let mut state = shared.into_state();

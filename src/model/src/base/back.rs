@@ -122,6 +122,14 @@ pub struct Back {
     pub every: u64,
     /// Transitions before the last mark.
     pub marked_at: u64,
+    /// Pages that all marks of the process may take together. Written by vsrun.
+    pub room: u64,
+    /// Pages that they take, used or not, and what the largest of them takes. Written by the process.
+    pub held: u64,
+    /// See `held`.
+    pub largest: u64,
+    /// Marks that were not made in this execution, as there was no room. Written by the process.
+    pub no_room: u32,
     /// Memory that can be written, watched for that, and memory without a file that cannot; ascending. Written by vsrun.
     pub spans: [Span; MAX_SPANS],
     /// Addresses of the pages that are put back, ascending. Written by vsrun.

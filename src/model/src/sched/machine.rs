@@ -59,6 +59,16 @@ impl Arena {
         (self.back.n_wanted, self.back.every) = (0, 0);
     }
 
+    /// Marks take so many pages together, and the largest of them so many.
+    pub fn marks_take(&mut self, all: u64, largest: u64) {
+        (self.back.held, self.back.largest) = (all, largest);
+    }
+
+    /// There is no room for the mark that was to be made.
+    pub fn has_no_room_for_mark(&mut self) {
+        self.back.no_room += 1;
+    }
+
     /// Bit N: the process can come back to the mark in place N.
     pub fn can_come_to(&mut self, marks: u32) {
         self.back.usable = marks;
