@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What must not break vsrun, again and again: ./scripts/soak.sh [SECONDS [KIND...]]    or --short
+# What must not break vsrun, again and again: ./scripts/soak.sh [SECONDS [KIND...]]    or --short    or --executions [N]
 #
 # For SECONDS (default 600) in all, trials of each KIND in turn; for each is printed how many were tried and how many survived.
 #   kill       vsrun is killed (SIGKILL) at a random moment: alone, with its process group, or with its guard. Nothing is left
@@ -9,7 +9,8 @@
 #   limits     a random limit (processes, descriptors, size of files, address space, CPU time): the verdict without it, or exit 2 or 3.
 #   disk       scenario, saved search and output go to a full file system: no panic, and it is said.
 #   hostile    the programs of soak/hostile.c: vsrun ends in time, nothing is left, and a process outside lives on.
-# --short: one round of a few trials of each kind, with a fixed seed.
+# --short: one round of a few trials of each kind, with a fixed seed. --executions: nothing of that, but searches of N (1,000,000) executions, during which
+# memory, descriptors, mappings and processes must not grow (soak/steady.sh).
 #
 # All of it runs in namespaces of its own (processes, mounts), which takes root or user namespaces. SEED=N repeats the random choices of
 # a run. VSRUN=PATH uses that binary instead of building one. Exit status 1 if anything did not survive; its line says what.
@@ -19,6 +20,10 @@ cd "$(dirname "$0")/.."
 . scripts/own.sh
 
 seconds=600 short=0
+if [ "${1:-}" = --executions ]; then
+    shift
+    exec scripts/soak/steady.sh "$@"
+fi
 if [ "${1:-}" = --short ]; then
     seconds=60 short=1 SEED=${SEED:-1}
     shift
