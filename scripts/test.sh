@@ -105,6 +105,8 @@ step documentation documentation
 step build built
 step 'build of the tests' cargo test --quiet --no-run
 step tests tests
+# What `cargo bench` measures runs once, in what was built for the tests.
+step benchmarks cargo test --quiet --bench costs
 export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 # Most of these use one CPU: two of them at a time. What `benchmark` and `cost` measure beside others is no figure to be written down.
 (
@@ -117,6 +119,8 @@ beside benchmark ./scripts/bench.sh --short
 beside cost ./scripts/cost.sh --short
 beside checkpoints ./scripts/checkpoints.sh --short
 beside 'ways to begin' ./scripts/checkpoints.sh --same --short
+beside experiment ./scripts/experiment.sh --short
+beside steady ./scripts/soak.sh --executions 20000
 beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short
 beside first ./scripts/first.sh --short
