@@ -2,11 +2,11 @@
 //!
 //! | | one iteration |
 //! |---|---|
-//! | `gate` | 1,000 visible operations of a thread that keeps the turn |
-//! | `switch` | 1,000 operations each of which passes the turn to another thread of the process |
-//! | `hand-off` | 1,000 times the turn passed to another process (a post and a wait) |
-//! | `execution` | 50 executions of four threads that lock, write to pages, count and unlock, by how they begin (`fork`, `rollback`) and how many pages each thread writes |
-//! | `marks` | 50 executions of `optimal`, with a mark after each transition, and without |
+//! | `gate` | 1,000,000 visible operations of a thread that keeps the turn |
+//! | `switch` | 1,000,000 operations each of which passes the turn to another thread of the process |
+//! | `hand-off` | 20,000 times the turn passed to another process (a post and a wait) |
+//! | `execution` | 100 or 400 executions of four threads that lock, write to pages, count and unlock, by how they begin (`fork`, `rollback`) and how many pages each thread writes |
+//! | `marks` | 100 executions of `optimal`, with a mark after each transition, and without |
 //! | `search` | what `optimal` does with the traces of all executions of five threads that lock, count and unlock; no program is run |
 //!
 //! Where a program is run it is CPU time, of vsrun and of all that it has started, so that what runs beside does not count, and the difference
@@ -22,7 +22,6 @@ use criterion::{criterion_group, criterion_main, BenchmarkGroup, BenchmarkId, Cr
 use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeVal;
 
-#[allow(dead_code)]
 #[path = "../tests/search/interp/mod.rs"]
 mod interp;
 
@@ -89,40 +88,53 @@ fn short<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     group
 }
 
-/// Operations in an iteration, and so many in a run that is taken off.
-const OPERATIONS: u64 = 1000;
-const FEW: u64 = 20 * OPERATIONS;
+/// Operations in a run that is taken off.
+const FEW: u64 = 20_000;
 
 fn operations(c: &mut Criterion) {
     let place = Place::new();
     let program = place.compile("scripts/bench/operation.c");
     // A pair of lock and unlock is two.
-    for (name, kind, each) in [("gate", "stay", 2), ("switch", "yield", 1), ("hand-off", "process", 1)] {
+    for (name, kind, each, operations) in
+        [("gate", "stay", 2, 1_000_000), ("switch", "yield", 1, 1_000_000), ("hand-off", "process", 1, 20_000)]
+    {
         let mut group = short(c, name);
-        group.throughput(Throughput::Elements(OPERATIONS));
+        group.throughput(Throughput::Elements(operations));
         group.bench_function(kind, |b| {
             b.iter_custom(|iterations| {
                 let run = |n: u64| cpu("--once", &program, &format!("{kind} {}", n / each));
                 let few = run(FEW);
-                run(FEW + iterations * OPERATIONS).saturating_sub(few)
+                beyond(run(FEW + iterations * operations), few)
             });
         });
         group.finish();
     }
 }
 
-/// Executions in an iteration, and in a run that is taken off: those behind which processes go back.
-const EXECUTIONS: u64 = 50;
+/// What one takes longer than the other; something, if that is less than can be measured.
+fn beyond(whole: Duration, few: Duration) -> Duration {
+    whole.saturating_sub(few).max(Duration::from_micros(1))
+}
+
+/// Executions in a run that is taken off: behind those processes go back.
 const FIRST: u64 = 60;
 
-fn begin(c: &mut Criterion, name: &str, id: BenchmarkId, options: &str, program: &Path, args: &str) {
+/// `executions`: in an iteration.
+fn begin(
+    c: &mut Criterion,
+    (name, id): (&str, BenchmarkId),
+    executions: u64,
+    options: &str,
+    program: &Path,
+    args: &str,
+) {
     let mut group = short(c, name);
-    group.throughput(Throughput::Elements(EXECUTIONS));
+    group.throughput(Throughput::Elements(executions));
     group.bench_function(id, |b| {
         b.iter_custom(|iterations| {
             let run = |n: u64| cpu(&format!("-j 1 --keep-going {options} --max-executions {n}"), program, args);
             let first = run(FIRST);
-            run(FIRST + iterations * EXECUTIONS).saturating_sub(first)
+            beyond(run(FIRST + iterations * executions), first)
         });
     });
     group.finish();
@@ -134,13 +146,21 @@ fn executions(c: &mut Criterion) {
     for how in ["fork", "rollback"] {
         for pages in [0, 16, 256] {
             let options = format!("--search random --checkpoint {how}");
-            begin(c, "execution", BenchmarkId::new(how, pages), &options, &program, &format!("0 {pages} 4 1"));
+            let executions = if how == "fork" || pages > 16 { 100 } else { 400 };
+            begin(
+                c,
+                ("execution", BenchmarkId::new(how, pages)),
+                executions,
+                &options,
+                &program,
+                &format!("0 {pages} 4 1"),
+            );
         }
     }
     for (name, every) in [("after each transition", "1"), ("none", "1000000000000")] {
         for pages in [0, 16, 256] {
             let options = format!("--search optimal --checkpoint rollback --marks {every}");
-            begin(c, "marks", BenchmarkId::new(name, pages), &options, &program, &format!("0 {pages} 4 100"));
+            begin(c, ("marks", BenchmarkId::new(name, pages)), 100, &options, &program, &format!("0 {pages} 4 10"));
         }
     }
 }
