@@ -116,6 +116,12 @@ failed = []
 if child.returncode != 3:
     failed.append(f"vsrun ended with status {child.returncode}: {report[:300]} {said[-300:].decode(errors='replace')}")
 
+# Those before the search started over are told apart.
+counted = re.search(r"(\d+) executions(?: \(and (\d+) before)?", report)
+count = sum(int(n or 0) for n in counted.groups()) if counted else 0
+if count != EXECUTIONS:
+    failed.append(f"there were {count} executions instead of {EXECUTIONS}")
+
 settled = [one for one in samples if one["executions"] >= SETTLED]
 if len(settled) < 3:
     failed.append(f"only {len(settled)} looks after the first {SETTLED} executions")
