@@ -10,11 +10,12 @@
 # Then executions of `--search optimal`, which go on from marks within the one before, beside those that go back to the first choice only, by how long threads
 # compute between their operations, and how many operations come before the first that depend on each other.
 #
-# Fails if rollback is slower than fork where there are no pages and four threads, if fewer than half of the executions went back, or if marks do not pay where
-# threads compute for a millisecond.
+# Fails if rollback is slower than fork where there are no pages and four threads, if fewer than half of the executions went back, if marks do not pay where
+# threads compute for a millisecond, or if a run of vsrun fails: that is no figure.
 #
 # VSRUN=PATH measures that binary instead of building one.
-set -eu
+set -eu -o pipefail
+shopt -s inherit_errexit
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
@@ -48,23 +49,32 @@ cd "$dir"
 field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# COMMAND..: its seconds of CPU time, and those of what it started. What it printed stands in `$dir/json`.
+# EXECUTIONS COMMAND..: its seconds of CPU time, and those of what it started. What it printed stands in `$dir/json`. Fails if it does: these programs have no
+# bugs, so a run ends with 0 (explored completely) or 3 (so many executions), and says how many there were, without those before a search started over.
 cpu() {
-    local TIMEFORMAT='%3U %3S'
-    { time "$@" </dev/null >"$dir/json" 2>/dev/null || [ $? -le 3 ]; } 2>&1 | awk '{ print $1 + $2 }'
+    local TIMEFORMAT='%3U %3S' n=$1 status=0 ran
+    shift
+    { time "$@" </dev/null >"$dir/json" 2>"$dir/errors" || status=$?; } 2>"$dir/time"
+    ran=$(field executions <"$dir/json")
+    if ! [[ -n $ran && ($status = 0 || $status = 3 && $((2 * ran)) -gt $n && $ran -le $n) ]]; then
+        echo "exit status $status after ${ran:-no} executions of $n: $*" >&2
+        tail -5 "$dir/errors" >&2
+        return 1
+    fi
+    awk '{ print $1 + $2 }' "$dir/time"
 }
 
 # MODE EXECUTIONS ARGUMENTS..: seconds and how many went back.
 run() {
     local mode=$1 n=$2 seconds
     shift 2
-    seconds=$(cpu "$vsrun" --race off -j 1 --search random --seed 1 --max-executions "$n" --checkpoint "$mode" --format json --output /dev/null ./work "$@")
+    seconds=$(cpu "$n" "$vsrun" --race off -j 1 --search random --seed 1 --max-executions "$n" --checkpoint "$mode" --format json --output /dev/null ./work "$@")
     echo "$seconds $(field rolled_back <"$dir/json")"
 }
 
 # MODE ARGUMENTS..: executions a second.
 rate() {
-    local mode=$1 many few seconds_many seconds_few back
+    local mode=$1 many few seconds_many seconds_few back line
     # Fewer of those that compute for long, each time.
     many=$((executions * 2 / (2 + $2) + 45))
     [ "$mode" = rollback ] && many=$((executions * 3))
@@ -72,8 +82,10 @@ rate() {
     few=$((many / 3))
     shift
     for _ in $(seq "$runs"); do
-        read -r seconds_few _ < <(run "$mode" "$few" "$@")
-        read -r seconds_many back < <(run "$mode" "$many" "$@")
+        line=$(run "$mode" "$few" "$@")
+        read -r seconds_few _ <<<"$line"
+        line=$(run "$mode" "$many" "$@")
+        read -r seconds_many back <<<"$line"
         if [ "$mode" = rollback ] && [ "$back" -lt $((many / 2)) ]; then
             echo "only $back of $many executions went back: work $*" >&2
             touch "$dir/failed"
@@ -113,19 +125,21 @@ fi
 search() {
     local mode=$1 n=$2 marks=$3
     shift 3
-    cpu "$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$n" --checkpoint "$mode" --marks "$marks" --format json \
+    cpu "$n" "$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$n" --checkpoint "$mode" --marks "$marks" --format json \
         --output /dev/null ./between "$@"
 }
 
 # MODE MARKS ARGUMENTS..: milliseconds for an execution.
 each() {
-    local mode=$1 marks=$2 many few
+    local mode=$1 marks=$2 many few seconds_many seconds_few
     shift 2
     many=240
     [ "$mode" = replay ] && many=$((starts + 6))
     few=$((many / 3))
     for _ in $(seq "$runs"); do
-        awk "BEGIN { d = $(search "$mode" "$many" "$marks" "$@") - $(search "$mode" "$few" "$marks" "$@"); print 1000 * (d > 0.0001 ? d : 0.0001) / ($many - $few) }"
+        seconds_many=$(search "$mode" "$many" "$marks" "$@")
+        seconds_few=$(search "$mode" "$few" "$marks" "$@")
+        awk "BEGIN { d = $seconds_many - $seconds_few; print 1000 * (d > 0.0001 ? d : 0.0001) / ($many - $few) }"
     done | median
 }
 

@@ -12,12 +12,18 @@ vsrun, tests, work, word, short = sys.argv[1:6]
 # A sample of kinds of operations, memory and ends.
 DOZEN = "back_marks back_memory barrier cond_two_waiters lockcount philosophers_threads producers_consumers race_behind_circle rwlock_cross signal_mutex".split()
 WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"]]
+# Exit statuses of an exploration that went as it should; more where a case expects it.
+WENT = [0, 1, 3]
 # Where the clock or a lot decides, or there is one execution only, there is nothing to compare.
 OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena", "--divergence-timeout"]
 SECONDS = 60
 
 
-def told(words):
+class Failed(Exception):
+    """vsrun did, so there is nothing to compare."""
+
+
+def told(words, keys):
     """What has to be the same, and how many executions went back."""
     try:
         done = subprocess.run([vsrun] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=work, timeout=SECONDS)
@@ -25,15 +31,17 @@ def told(words):
     except subprocess.TimeoutExpired:
         return "no end", 0
     except ValueError:
-        return done.stderr.decode(errors="replace")[-300:], 0
-    same = {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
+        raise Failed(f"exit status {done.returncode}, no report: {done.stderr.decode(errors='replace')[-300:]}")
+    if done.returncode not in WENT and str(done.returncode) != keys.get("exit"):
+        raise Failed(f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-300:]}")
+    same = {"exit": done.returncode} | {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
     # Where a thread is that runs for ever is a matter of when it is looked at.
     same["bugs"] = [(bug["kind"], bug["summary"] if bug["kind"] != "divergence" else "") for bug in report["bugs"]]
     same["outcomes"] = (report.get("outcomes") or {}).get("different")
     return same, report["from_marks" if "--marks" in words else "rolled_back"]
 
 
-compared, differ, back, left_out = 0, 0, {}, 0
+compared, differ, failed, back, left_out = 0, 0, 0, {}, 0
 for path in sorted(glob.glob(tests + "/*.expect")):
     base = os.path.basename(path)[: -len(".expect")]
     if base < os.environ.get("FROM", "") or word not in base or short == "1" and base not in DOZEN:
@@ -56,7 +64,12 @@ for path in sorted(glob.glob(tests + "/*.expect")):
         first = None
         compared += 1
         for way in WAYS:
-            found, went = told(["--checkpoint"] + way + line + ["./" + os.path.basename(program)] + keys.get("args", "").split())
+            try:
+                found, went = told(["--checkpoint"] + way + line + ["./" + os.path.basename(program)] + keys.get("args", "").split(), keys)
+            except Failed as why:
+                failed += 1
+                print(f"FAILED {base} [{name}] {' '.join(way)}: {why}", flush=True)
+                break
             back[" ".join(way)] = back.get(" ".join(way), 0) + went
             if first is None:
                 first = found
@@ -67,6 +80,6 @@ for path in sorted(glob.glob(tests + "/*.expect")):
                 differ += 1
                 print(f"FAILED {base} [{name}] {' '.join(way)}: {found}, by fork: {first}", flush=True)
                 break
-print(f"checkpoints: {compared} programs, {differ} differ; executions that went back, with marks those that began at one: {back}; left out: {left_out}")
+print(f"checkpoints: {compared} programs, {differ} differ, {failed} could not be compared since vsrun failed; executions that went back, with marks those that began at one: {back}; left out: {left_out}")
 # Without any there was nothing to compare.
-sys.exit(differ > 0 or word == "" and not all(back[" ".join(way)] for way in WAYS[1:]))
+sys.exit(differ > 0 or failed > 0 or compared == 0 or word == "" and not all(back[" ".join(way)] for way in WAYS[1:]))
