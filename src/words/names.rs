@@ -2,7 +2,7 @@
 
 use vsrun_model::channel::ChanKind;
 use vsrun_model::fd::{FLAGS, FREE};
-use vsrun_model::object::{Key, ObjKind, DIRECTORY, LOADER, SHARED, STREAM_LIST, UNWINDER};
+use vsrun_model::object::{Key, ObjKind, SHARED};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
@@ -44,22 +44,6 @@ fn channel_name(world: &World, object: &Object) -> String {
     format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
 }
 
-/// What has a name that is not that of its place.
-fn own_name(object: &Object) -> Option<String> {
-    let name = match object.key.kind {
-        ObjKind::STREAM if object.flags & STREAM_LIST != 0 => "the list of streams",
-        ObjKind::STREAM if object.flags & LOADER != 0 => "the loader",
-        ObjKind::ONCE if object.flags & UNWINDER != 0 => "what libc unwinds with (libgcc_s)",
-        ObjKind::LIBC => match object.key.addr {
-            0 => "random numbers",
-            1 => "exit handlers",
-            _ => "what threads are made with",
-        },
-        _ => return None,
-    };
-    Some(name.to_string())
-}
-
 /// Its low bits are the number, or say what else is meant.
 fn descriptor_name(name: u64) -> String {
     match name & 0xffff {
@@ -71,8 +55,10 @@ fn descriptor_name(name: u64) -> String {
 
 /// The standard streams have names in programs that are not those of the variables, and what lies in the heap is called by its kind.
 fn standard_name(object: &Object, symbol: String) -> String {
-    if let Some(place) = symbol.strip_prefix("stream ").filter(|_| object.flags & DIRECTORY != 0) {
-        return format!("directory {place}");
+    let kind = object.key.kind.name();
+    if let Some(place) = symbol.strip_prefix(kind).filter(|place| place.starts_with(' ') && object.kind_name() != kind)
+    {
+        return format!("{}{place}", object.kind_name());
     }
     let standard = symbol.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
     match standard {
@@ -117,9 +103,9 @@ fn name_from(world: &World, id: ObjId, within: u64, symbol: &dyn Fn(&Key) -> Opt
         _ => {}
     }
     let private = key.space & SHARED == 0;
-    let kind = if object.flags & DIRECTORY != 0 { "directory" } else { key.kind.name() };
+    let kind = object.kind_name();
     let place =
-        own_name(object).or_else(|| symbol(key).map(|name| standard_name(object, name))).unwrap_or_else(
+        object.kept().map(String::from).or_else(|| symbol(key).map(|name| standard_name(object, name))).unwrap_or_else(
             || match private {
                 true => format!("{kind} {:#x}", key.addr),
                 false => format!("{kind} {:#x} in region {}", key.addr, key.space & !SHARED),

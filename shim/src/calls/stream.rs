@@ -21,7 +21,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::object::{DIRECTORY, LOADER, STREAM_LIST};
 use vsrun_model::op::TRY;
-use vsrun_model::stream::{directory_use, EXPLICIT};
+use vsrun_model::stream::{directory_use, libc_use, Kept, EXPLICIT};
 use vsrun_model::world::{EXITS_TWICE, EXIT_STREAMS};
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Uid, NONE};
 
@@ -547,7 +547,7 @@ pub fn asked(file: u64) {
 
 /// exit is about to run the handlers.
 pub fn begins_exit() {
-    uses(Kept::ExitHandlers, "exit");
+    uses(Kept::EXIT_HANDLERS, "exit");
     note_exits();
 }
 
@@ -561,31 +561,18 @@ fn note_exits() {
     }
 }
 
-/// What libc keeps for all threads of a process beside its streams.
-#[derive(Clone, Copy)]
-#[repr(u64)]
-pub enum Kept {
-    /// The state of random numbers.
-    Random,
-    /// The list of exit handlers.
-    ExitHandlers,
-    /// What threads are made with by default.
-    Attributes,
-}
-
 /// Nobody looks at what libc keeps for all threads.
 fn is_unseen() -> bool {
     !world().concurrent || local().borrowed || local().phase == gate::Phase::Off
 }
 
-/// The running thread is about to use it, by the function of that name (of [`vsrun_model::stream::LIBC_USES`]).
+/// The running thread is about to use what libc keeps, by the function of that name.
 pub fn uses(what: Kept, function: &str) {
     if is_unseen() {
         return;
     }
-    let which = vsrun_model::stream::LIBC_USES.iter().position(|name| *name == function).unwrap_or(0);
-    let id = made(model().object_at(local().pid, ObjKind::LIBC, what as u64, 0));
-    gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(which as i64));
+    let id = made(model().object_at(local().pid, ObjKind::LIBC, what.0, 0));
+    gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
 }
 
 /// The function of that name works on a directory that is read, under its lock, which libc then finds free. What it asks the kernel may be a place to switch.

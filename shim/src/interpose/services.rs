@@ -1,9 +1,10 @@
 //! What libc has locks of its own for: directories that are read, of which threads may use one together, and what threads are made with. And what
 //! threads of libc's own work on (POSIX aio, getaddrinfo_a): how far these have come is told by memory and not explored.
 
+use vsrun_model::stream::Kept;
 use vsrun_model::world::LIBC_THREADS;
 
-use crate::calls::stream::{in_directory, uses, Kept};
+use crate::calls::stream::{in_directory, uses};
 use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
 use crate::gate::shield;
 use crate::gate::{end, model};
@@ -43,11 +44,11 @@ symbols! {
 // What threads are made with if nothing is said.
 symbols! {
     fn pthread_setattr_default_np(attributes: u64) -> i32 = {
-        uses(Kept::Attributes, "pthread_setattr_default_np");
+        uses(Kept::ATTRIBUTES, "pthread_setattr_default_np");
         call1(libc_functions().pthread_setattr_default_np, attributes)
     };
     fn pthread_getattr_default_np(attributes: u64) -> i32 = {
-        uses(Kept::Attributes, "pthread_getattr_default_np");
+        uses(Kept::ATTRIBUTES, "pthread_getattr_default_np");
         call1(libc_functions().pthread_getattr_default_np, attributes)
     };
 }

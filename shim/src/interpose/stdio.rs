@@ -2,8 +2,9 @@
 //! else of stdio is seen by the locks that it takes: see `calls::stream`.
 
 use vsrun_model::op::TRY;
+use vsrun_model::stream::Kept;
 
-use crate::calls::stream::{asked, begins_exit, closed, lock, opened, unlock, uses, Kept};
+use crate::calls::stream::{asked, begins_exit, closed, lock, opened, unlock, uses};
 use crate::calls::thread::{call1, call1_long, call2_long, call3_long, libc_functions};
 
 // Locks by name.
@@ -49,27 +50,27 @@ symbols! {
 
 // Random numbers: which one a thread gets depends on who came first.
 symbols! {
-    fn rand() -> i32 = { uses(Kept::Random, "random"); call1(libc_functions().rand, 0) };
-    fn random() -> i64 = { uses(Kept::Random, "random"); call1_long(libc_functions().random, 0) as i64 };
-    fn srand(seed: u32) = { uses(Kept::Random, "srandom"); call1(libc_functions().srand, seed.into()); };
-    fn srandom(seed: u32) = { uses(Kept::Random, "srandom"); call1(libc_functions().srand, seed.into()); };
+    fn rand() -> i32 = { uses(Kept::RANDOM, "random"); call1(libc_functions().rand, 0) };
+    fn random() -> i64 = { uses(Kept::RANDOM, "random"); call1_long(libc_functions().random, 0) as i64 };
+    fn srand(seed: u32) = { uses(Kept::RANDOM, "srandom"); call1(libc_functions().srand, seed.into()); };
+    fn srandom(seed: u32) = { uses(Kept::RANDOM, "srandom"); call1(libc_functions().srand, seed.into()); };
     fn initstate(seed: u32, state: u64, size: u64) -> u64 =
-        { uses(Kept::Random, "initstate"); call3_long(libc_functions().initstate, seed.into(), state, size) };
-    fn setstate(state: u64) -> u64 = { uses(Kept::Random, "setstate"); call1_long(libc_functions().setstate, state) };
+        { uses(Kept::RANDOM, "initstate"); call3_long(libc_functions().initstate, seed.into(), state, size) };
+    fn setstate(state: u64) -> u64 = { uses(Kept::RANDOM, "setstate"); call1_long(libc_functions().setstate, state) };
 }
 
 // Exit handlers run in the reverse of the order in which they came.
 symbols! {
     fn __cxa_atexit(function: u64, argument: u64, object: u64) -> i32 = {
-        uses(Kept::ExitHandlers, "__cxa_atexit");
+        uses(Kept::EXIT_HANDLERS, "__cxa_atexit");
         call3_long(libc_functions().__cxa_atexit, function, argument, object) as i32
     };
     fn on_exit(function: u64, argument: u64) -> i32 = {
-        uses(Kept::ExitHandlers, "on_exit");
+        uses(Kept::EXIT_HANDLERS, "on_exit");
         call2_long(libc_functions().on_exit, function, argument) as i32
     };
     fn __cxa_at_quick_exit(function: u64, object: u64) -> i32 = {
-        uses(Kept::ExitHandlers, "__cxa_at_quick_exit");
+        uses(Kept::EXIT_HANDLERS, "__cxa_at_quick_exit");
         call2_long(libc_functions().__cxa_at_quick_exit, function, object) as i32
     };
     fn exit(status: i32) = { begins_exit(); call1(libc_functions().exit, status as u64); };

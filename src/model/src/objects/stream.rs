@@ -8,7 +8,8 @@
 
 use super::mutex::{acquires, releases};
 use super::row::*;
-use crate::state::ObjKind;
+use crate::base::numbers;
+use crate::state::{ObjKind, Object, DIRECTORY, LOADER, STREAM_LIST, UNWINDER};
 
 kinds! {
     /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told; of a directory, whose order always
@@ -56,8 +57,42 @@ kinds! {
 /// Flag of these operations: the program asks for it by name (flockfile, rand), libc does not do it on its own account.
 pub const EXPLICIT: u8 = VARIANT;
 
+numbers! {
+    /// What libc keeps for all threads of a process beside its streams: the address of its object, which is an [`ObjKind::LIBC`].
+    Kept(u64), or "libc's own":
+    RANDOM = 0, "random numbers";
+    EXIT_HANDLERS = 1, "exit handlers";
+    ATTRIBUTES = 2, "what threads are made with";
+}
+
+/// What of libc's own has another kind of object, told by a flag.
+const KEPT_OTHERWISE: [(ObjKind, u32, &str); 3] = [
+    (ObjKind::STREAM, STREAM_LIST, "the list of streams"),
+    (ObjKind::STREAM, LOADER, "the loader"),
+    (ObjKind::ONCE, UNWINDER, "what libc unwinds with (libgcc_s)"),
+];
+
+impl Object {
+    /// The words for what libc keeps there, of which a process has one. `None`: it is something else.
+    pub fn kept(&self) -> Option<&'static str> {
+        if self.key.kind == ObjKind::LIBC {
+            return Some(Kept(self.key.addr).name());
+        }
+        let is_it = |(kind, flag, _): &&(ObjKind, u32, &str)| self.key.kind == *kind && self.flags & flag != 0;
+        KEPT_OTHERWISE.iter().find(is_it).map(|kept| kept.2)
+    }
+
+    /// The word for what it is; a directory that is read is no stream to people.
+    pub fn kind_name(&self) -> &'static str {
+        match self.key.kind {
+            ObjKind::STREAM if self.flags & DIRECTORY != 0 => "directory",
+            kind => kind.name(),
+        }
+    }
+}
+
 /// The functions that [`Kind::LIBC_USE`] is about, by [`Op::arg`].
-pub const LIBC_USES: [&str; 10] = [
+const LIBC_USES: [&str; 10] = [
     "random",
     "srandom",
     "initstate",
@@ -69,6 +104,11 @@ pub const LIBC_USES: [&str; 10] = [
     "pthread_setattr_default_np",
     "pthread_getattr_default_np",
 ];
+
+/// [`Op::arg`] of a use of what libc keeps by the function of that name.
+pub fn libc_use(function: &str) -> i64 {
+    LIBC_USES.iter().position(|name| *name == function).unwrap_or(LIBC_USES.len()) as i64
+}
 
 /// The functions that take the lock of a directory.
 const DIRECTORY_USES: [&str; 4] = ["readdir", "telldir", "seekdir", "rewinddir"];
