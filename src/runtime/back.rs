@@ -402,3 +402,22 @@ fn spans(maps: &[Mapping]) -> Vec<Span> {
     }
     spans
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_marks_keep_of_the_pool_counts() {
+        let size = |n_pages: u32, pool: u64| (u64::from(n_pages) + MORE_PAGES) * 4096 + pool;
+        assert_eq!(most_marks(0, 0), MAX_MARKS);
+        for n_pages in [0, 1 << 9, 1 << 11, 1 << 12] {
+            let (none, all) = (most_marks(n_pages, 0), most_marks(n_pages, MOST_POOL));
+            assert!(
+                all <= none && all as u64 * size(n_pages, MOST_POOL) <= MARKS_MEMORY,
+                "{n_pages}: {none} and {all}"
+            );
+        }
+        assert!(most_marks(1 << 11, MOST_POOL) < most_marks(1 << 11, 0));
+    }
+}

@@ -30,8 +30,9 @@ const GUARDED_FIRST: u32 = 4;
 const SAMPLED_CALLS: u32 = 1000;
 /// See [`GUARDED_FIRST`].
 const GUARDED_EVERY: u32 = 256;
-/// So long nobody has the turn between the end of a process and what comes then.
-const GONE: Duration = Duration::from_secs(5);
+/// So many looks, one after the other, find a process that is to move and is gone, where nobody else will be given its turn. Looks are counted, not time:
+/// vsrun may have been stopped between two of them.
+const GONE_LOOKS: u32 = 50;
 /// Wall-clock time in which what was killed ends.
 const REAP_LIMIT: Duration = Duration::from_secs(2);
 
@@ -350,11 +351,12 @@ impl Worker {
         }
         let pid = self.turn_holder()?;
         let now = Instant::now();
-        let Some(cpu) = cpu_time(pid) else {
+        let cpu = match cpu_time(pid) {
+            Ok(cpu) => cpu,
             // Its end has been taken for one that the model knows of, but it has not given the turn to anybody.
-            let since = clock.gone.filter(|gone| gone.0 == pid).map_or(now, |gone| gone.1);
-            clock.gone = Some((pid, since));
-            return (now.duration_since(since) > GONE).then_some(Ending::Died(0));
+            Err(Errno::ESRCH) => return clock.misses(pid).then_some(Ending::Died(0)),
+            // Nothing is known of it.
+            Err(_) => return None,
         };
         clock.gone = None;
         let ops = self.arena.progress().0;
@@ -391,11 +393,13 @@ impl Worker {
     }
 }
 
-/// CPU time of a process.
-fn cpu_time(pid: Pid) -> Option<Duration> {
-    let clock = nix::time::clock_getcpuclockid(pid).ok()?;
-    let time = nix::time::clock_gettime(clock).ok()?;
-    Some(Duration::new(time.tv_sec() as u64, time.tv_nsec() as u32))
+/// CPU time of a process. ESRCH: it is gone.
+fn cpu_time(pid: Pid) -> Result<Duration, Errno> {
+    let clock = nix::time::clock_getcpuclockid(pid)?;
+    // The kernel has no clock of a process that has gone since then.
+    let gone = |e| if e == Errno::EINVAL { Errno::ESRCH } else { e };
+    let time = nix::time::clock_gettime(clock).map_err(gone)?;
+    Ok(Duration::new(time.tv_sec() as u64, time.tv_nsec() as u32))
 }
 
 /// What was seen of a world's progress.
@@ -408,8 +412,8 @@ pub(super) struct Clock {
     moved_cpu: Duration,
     last_cpu: Duration,
     busy: Instant,
-    /// Who is to move, where that is a process that is not there any more, and since when that is so.
-    gone: Option<(Pid, Instant)>,
+    /// Who is to move, where that is a process that is not there any more, and how many looks in a row have found it so.
+    gone: Option<(Pid, u32)>,
 }
 
 impl Clock {
@@ -417,5 +421,41 @@ impl Clock {
         let zero = Duration::ZERO;
         let (ops, visible, pid, busy) = (u64::MAX, u64::MAX, Pid::from_raw(0), Instant::now());
         Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy, gone: None }
+    }
+
+    /// A look has found that the process that is to move is gone. True: so have more before than there are where another one is about to be given the turn.
+    fn misses(&mut self, pid: Pid) -> bool {
+        let before = self.gone.filter(|gone| gone.0 == pid).map_or(0, |gone| gone.1);
+        self.gone = Some((pid, before + 1));
+        before >= GONE_LOOKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn looks_in_a_row_that_find_a_process_gone_are_counted() {
+        let (one, other) = (Pid::from_raw(7), Pid::from_raw(8));
+        let mut clock = Clock::new();
+        assert!((0..GONE_LOOKS).all(|_| !clock.misses(one)));
+        assert!(clock.misses(one) && clock.misses(one));
+        // Somebody else is to move, who is gone too.
+        assert!((0..GONE_LOOKS).all(|_| !clock.misses(other)));
+        // It was there meanwhile.
+        clock.gone = None;
+        assert!(!clock.misses(other));
+    }
+
+    #[test]
+    fn who_is_gone_is_told_from_who_is_there() {
+        let mut child = Command::new("true").spawn().expect("true");
+        let pid = Pid::from_raw(child.id() as i32);
+        child.wait().expect("wait");
+        assert_eq!(cpu_time(pid), Err(Errno::ESRCH));
+        assert!(cpu_time(Pid::this()).is_ok_and(|cpu| cpu > Duration::ZERO));
     }
 }
