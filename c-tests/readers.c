@@ -1,6 +1,6 @@
 /*
  * A read-write lock that threads only read is no place to switch: the counts are those of the mutexes alone. Once one writes, each use is: the value that is
- * read is told. `late`: the writer comes to it only where a reader has come first.
+ * read is told. `late`: the writer comes to it only where a reader has come first. `little`: they read once, so that all orders can be gone through.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -8,13 +8,13 @@
 
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int entry, counted, writes, late;
+static int entry, counted, writes, late, rounds = 3;
 
 static void *reader(void *unused)
 {
     int first, second;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < rounds; i++) {
         pthread_rwlock_rdlock(&table);
         first = entry;
         pthread_rwlock_unlock(&table);
@@ -49,7 +49,9 @@ int main(int argc, char **argv)
     pthread_t thread[3];
     int n = 2;
 
-    writes = argc > 1;
+    if (argc > 1 && !strcmp(argv[1], "little"))
+        rounds = 1;
+    writes = argc > 1 && rounds > 1;
     late = writes && !strcmp(argv[1], "late");
     pthread_rwlock_wrlock(&table);
     entry = 0;

@@ -247,6 +247,12 @@ fn unshared_numbers_of_descriptors_lose_nothing() {
     check(Family::Numbers, unshared_objects_lose_nothing);
 }
 
+/// Readers pass each other where nobody writes, and are seen where somebody does.
+#[test]
+fn read_write_locks_that_are_only_read_lose_nothing() {
+    check(Family::Rw, unshared_objects_lose_nothing);
+}
+
 #[test]
 fn streams_that_are_only_printed_to_lose_nothing() {
     check(Family::Stream, unshared_objects_lose_nothing);
