@@ -331,7 +331,7 @@ impl Reduction {
         let fresh = visited.saturating_sub(1);
         let mut run = self.run_along(path, fresh, trace);
         let extended = self.extend(trace, canon, &mut run);
-        self.is_over(run);
+        self.keeps_index_of(run);
         extended
     }
 

@@ -110,14 +110,14 @@ impl Reduction {
         }
     }
 
-    /// An execution along `path`, whose first `fresh` steps have been looked at; [`Reduction::is_over`] ends it.
+    /// An execution along `path`, whose first `fresh` steps have been looked at; [`Reduction::keeps_index_of`] ends it.
     pub(super) fn run_along(&mut self, path: Vec<usize>, fresh: usize, trace: &Trace) -> Run {
         let followed = std::mem::take(&mut self.followed);
         Run { path, fresh, followed, any_moment: trace.any_moment, slept: false }
     }
 
-    /// No more is asked of this execution.
-    pub(super) fn is_over(&mut self, run: Run) {
+    /// No more is asked of this execution: its index is kept for the next one.
+    pub(super) fn keeps_index_of(&mut self, run: Run) {
         self.followed = run.followed;
     }
 
@@ -211,7 +211,7 @@ impl Reduction {
         }
         let last = run.path.last().copied().unwrap_or(leaf);
         self.tree.complete(last);
-        self.is_over(run);
+        self.keeps_index_of(run);
         gone
     }
 
