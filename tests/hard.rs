@@ -183,6 +183,21 @@ fn who_overwrites_the_arena_is_told_so() {
     assert!(code == 0 && out.contains("explored completely."), "{code} {out} {err}");
 }
 
+/// A program that writes to vsrun's memory again and again, each time where that does no harm, and only once it has run for long.
+#[test]
+fn who_writes_to_the_arena_late_is_told_so() {
+    let place = Place::new("late-arena");
+    let source = "#include <pthread.h>\n#include <string.h>\n\
+                  static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+                  static void *t(void *a) { for (int i = 0; i < 300; i++) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m);\n\
+                  if (i > 100) memset((char *)0x200002000000, 1, 8); } return a; }\n\
+                  int main(void) { pthread_t p; pthread_create(&p, 0, t, 0); pthread_join(p, 0); return 0; }";
+    fs::write(place.dir.join("often.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -g -o often often.c -lpthread", false).0 == 0);
+    let (code, out, err) = place.shell("./vsrun -j 1 ./often", false);
+    assert!(code == 1 && out.contains(": it writes to vsrun's memory,"), "{code} {out} {err}");
+}
+
 /// A program that writes over the beginning of a table in one late order of its threads, where executions are not guarded any more.
 #[test]
 fn who_overwrites_a_table_is_told_so() {

@@ -16,7 +16,7 @@ use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
-use super::setup::plan_of;
+use super::setup::{plan_of, Guarded};
 use super::stood::{recorded_from, until_prefix_ends, GoingBack, Key, Mark, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
@@ -96,7 +96,7 @@ impl Worker {
             (self.arena.back.held, self.arena.back.largest) = (0, 0);
             self.arena.back.stand = Stand::ASKED;
             self.want_marks(&plan, 0);
-            return self.begin(schedule, 0, Command::RUN);
+            return self.begin(schedule, Guarded::None, Command::RUN);
         };
         let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
@@ -110,7 +110,7 @@ impl Worker {
             stood.kept.restore_places(&mark.places)?;
             self.pool.write_all_at(&mark.pool, 0)?;
         }
-        self.order(schedule, 0, Command::RUN)?;
+        self.order(schedule, Guarded::None, Command::RUN)?;
         match (reached, &self.back.stood) {
             (Some(reached), _) => self.arena.goes_on_from(&reached),
             (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
@@ -401,23 +401,4 @@ fn spans(maps: &[Mapping]) -> Vec<Span> {
         before = mapping.end;
     }
     spans
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_marks_keep_of_the_pool_counts() {
-        let size = |n_pages: u32, pool: u64| (u64::from(n_pages) + MORE_PAGES) * 4096 + pool;
-        assert_eq!(most_marks(0, 0), MAX_MARKS);
-        for n_pages in [0, 1 << 9, 1 << 11, 1 << 12] {
-            let (none, all) = (most_marks(n_pages, 0), most_marks(n_pages, MOST_POOL));
-            assert!(
-                all <= none && all as u64 * size(n_pages, MOST_POOL) <= MARKS_MEMORY,
-                "{n_pages}: {none} and {all}"
-            );
-        }
-        assert!(most_marks(1 << 11, MOST_POOL) < most_marks(1 << 11, 0));
-    }
 }

@@ -15,7 +15,7 @@ use super::back::Awaited;
 use super::outcome::Outcome;
 use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
 use super::room;
-use super::setup::{is_intact, prepare};
+use super::setup::{is_intact, prepare, Guarded, LOOKED_AT_CALLS};
 use super::tracee::{is_ours, Event, Signal, Waited};
 use super::worker::{Worker, LOOK};
 use crate::config::Checkpoint;
@@ -23,13 +23,14 @@ use crate::finding::{Ending, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
-/// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]. A guarded execution of a small program takes three to
-/// four times as long, so these cost some 1 % of a search of 4,000 executions.
+/// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]. A guarded execution of a small program takes two to
+/// three times as long, so these cost some 1 % of a search of 4,000 executions.
 const GUARDED_FIRST: u32 = 4;
-/// For so many calls of each of its processes.
-const SAMPLED_CALLS: u32 = 1000;
 /// See [`GUARDED_FIRST`].
 const GUARDED_EVERY: u32 = 256;
+/// For so many calls of each of its processes, and behind these for ever fewer: long executions are not to take much longer than others. Only as far as
+/// executions are guarded that are looked at, where what was found is to be found again.
+const SAMPLED_CALLS: (u32, u32) = (64, LOOKED_AT_CALLS);
 /// So many looks, one after the other, find a process that is to move and is gone, where nobody else will be given its turn. Looks are counted, not time:
 /// vsrun may have been stopped between two of them.
 const GONE_LOOKS: u32 = 50;
@@ -67,6 +68,8 @@ impl Worker {
     fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {
         let since = Instant::now();
         let sampled = self.runs < GUARDED_FIRST || self.runs.is_multiple_of(GUARDED_EVERY);
+        // Other calls in each.
+        let seed = self.runs.wrapping_add(self.runs / GUARDED_EVERY);
         self.runs = self.runs.wrapping_add(1);
         let back = !sampled && !self.points.is_on() && self.may_go_back();
         let ended = match self.points.is_on() {
@@ -76,7 +79,7 @@ impl Worker {
                     self.begin_back(schedule)?;
                 } else {
                     let command = self.tend_pages()?;
-                    self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
+                    self.begin(schedule, if sampled { Guarded::Some(seed) } else { Guarded::None }, command)?;
                 }
                 self.output.has_passed(passed);
                 self.watch()
@@ -128,8 +131,8 @@ impl Worker {
         Ok(())
     }
 
-    /// For `guarded` calls of each process who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
-    pub(super) fn begin(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
+    /// A traced execution stops at its end, to be looked at.
+    pub(super) fn begin(&mut self, schedule: &Schedule, guarded: Guarded, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
         self.output.clear()?;
         self.kept.restore()?;
@@ -140,14 +143,20 @@ impl Worker {
     }
 
     /// Writes what an execution is to do, wherever it begins.
-    pub(super) fn order(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
+    pub(super) fn order(&mut self, schedule: &Schedule, guarded: Guarded, command: Command) -> io::Result<()> {
         // What is looked at tells everything.
         self.spec.own_pages &= command != Command::RUN_TRACED;
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
         self.arena.control.stop_at_end = u32::from(command == Command::RUN_TRACED);
         let told = if command == Command::RUN_TRACED { self.told.from() } else { 0 };
         (self.arena.control.told_from, self.arena.control.tells) = (told, 0);
-        self.arena.control.guarded = if self.spec.guards { GUARDED_ALWAYS } else { guarded };
+        let control = &mut self.arena.control;
+        (control.guarded, control.guarded_thickly, control.guarded_seed) = match guarded {
+            _ if self.spec.guards => (GUARDED_ALWAYS, 0, 0),
+            Guarded::None => (0, 0, 0),
+            Guarded::Some(seed) => (SAMPLED_CALLS.1, SAMPLED_CALLS.0, seed),
+            Guarded::First(calls) => (calls, 0, 0),
+        };
         self.alive.clear();
         Ok(())
     }

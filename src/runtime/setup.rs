@@ -26,6 +26,16 @@ use crate::schedule::Schedule;
 /// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
 pub const LOOKED_AT_CALLS: u32 = 20_000;
 
+/// For which calls of each process of an execution who writes to vsrun's memory faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Guarded {
+    None,
+    /// The first, and of those behind them ever fewer: other ones by each seed.
+    Some(u32),
+    /// The first so many.
+    First(u32),
+}
+
 /// More starts of a program again than `--restarts` takes.
 const MOST_RESTARTS: u32 = 16;
 

@@ -11,7 +11,7 @@ use vsrun_model::signal::{bit, ignored_by_default};
 use super::execute::Clock;
 use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
-use super::setup::LOOKED_AT_CALLS;
+use super::setup::{Guarded, LOOKED_AT_CALLS};
 use super::tracee::{send, sender, wait_any, Event, Reason, Signal, Stopped, Waited};
 use super::worker::{Worker, LOOK};
 use crate::finding::{Ending, Finding, Intrusion};
@@ -88,7 +88,7 @@ impl Worker {
     /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on. `None`: vsrun was asked
     /// to end.
     fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Option<Stopped>> {
-        let guarded = if self.looks_unguarded { 0 } else { LOOKED_AT_CALLS };
+        let guarded = if self.looks_unguarded { Guarded::None } else { Guarded::First(LOOKED_AT_CALLS) };
         self.begin(schedule, guarded, Command::RUN_TRACED)?;
         let since = Instant::now();
         loop {

@@ -1,6 +1,10 @@
 //! The modelled objects, operation by operation.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crate::interp::Machine;
+use vsrun_model::arena::{Control, GUARDED_ALWAYS};
 use vsrun_model::errno::*;
 use vsrun_model::futex::Several;
 use vsrun_model::object::{
@@ -656,4 +660,31 @@ fn the_lock_of_a_stream_is_a_threads_own() {
         assert_eq!(does(w, 1, Op::on(Kind::STREAM_LOCK, a)), None);
         assert_eq!((w.end, w.n_cycle), (End::CYCLE, 2));
     });
+}
+
+#[test]
+fn of_many_calls_few_are_guarded() {
+    let mut machine = Machine::new();
+    let control = &mut machine.arena().control;
+    let count = |control: &Control, calls: Range<u32>| calls.filter(|&n| control.guards(n)).count();
+    assert_eq!(count(control, 0..1000), 0);
+    (control.guarded, control.guarded_thickly) = (1000, 0);
+    assert_eq!(count(control, 0..2000), 1000);
+    (control.guarded, control.guarded_thickly) = (1 << 24, 64);
+    let mut of_all = BTreeSet::new();
+    for seed in 0..16 {
+        control.guarded_seed = seed;
+        assert_eq!(count(control, 0..64), 64);
+        for doubled in 6..18 {
+            // Eight on average.
+            assert!(count(control, 1 << doubled..2 << doubled) < 30, "{doubled}");
+        }
+        assert!((50..160).contains(&count(control, 64..1 << 18)));
+        of_all.extend((64..1000).filter(|&n| control.guards(n)));
+    }
+    // Other ones by each seed, and of a loop of four calls all four.
+    assert!(of_all.len() > 300, "{}", of_all.len());
+    assert!((0..4).all(|at| of_all.iter().filter(|&n| n % 4 == at).count() > 50));
+    (control.guarded, control.guarded_thickly) = (GUARDED_ALWAYS, 0);
+    assert_eq!(count(control, 0..2000), 2000);
 }

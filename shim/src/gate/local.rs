@@ -177,8 +177,10 @@ pub struct Local {
     pub tells_pages: bool,
     /// The arena can only be read, see `gate::shield`.
     pub closed: bool,
-    /// How often it was made so.
-    pub closings: u32,
+    /// The program's code runs, and it counts how often it has begun to.
+    pub outside: bool,
+    /// How often it has, as far as that decides what is closed.
+    pub calls: u32,
 }
 
 struct Cell(UnsafeCell<Local>);
@@ -229,7 +231,8 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {}, drain: || {} },
     tells_pages: false,
     closed: false,
-    closings: 0,
+    outside: false,
+    calls: 0,
 }));
 
 /// Bytes of a name that is kept.

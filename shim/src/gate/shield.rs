@@ -12,33 +12,41 @@ use crate::sys::raw;
 /// The program's code begins to run: a process, a thread, a handler.
 #[inline]
 pub fn close() {
-    if local().closings < arena().control.guarded && !local().closed {
-        really_close();
+    if local().calls < arena().control.guarded && !local().outside {
+        may_close();
     }
 }
 
-/// What this costs grows with the memory that is in use: it is for so many calls, few threads and few records of watched memory, unless it is
-/// to be always.
+/// What this costs grows with the memory that is in use: it is for some calls ([`Control::guards`](vsrun_model::arena::Control::guards)), few threads and
+/// few records of watched memory, unless it is to be always.
 #[cold]
-fn really_close() {
+fn may_close() {
     const MAX_THREADS: u32 = 256;
     const MAX_RECORDS: u32 = 1 << 13;
     let allowed = arena().control.guarded;
     let costly = world().threads.len > MAX_THREADS || arena().records.kept() > MAX_RECORDS;
     if allowed != GUARDED_ALWAYS && costly {
-        local().closings = allowed;
+        local().calls = allowed;
         return;
     }
-    local().closings = local().closings.saturating_add(1);
+    local().outside = true;
+    let n = local().calls;
+    local().calls = n.saturating_add(1);
+    if !arena().control.guards(n) {
+        return;
+    }
     local().closed = true;
     protect(libc::PROT_READ);
 }
 
-/// The program's code has called the library. True: it was closed, and is to be closed by [`leave`].
+/// The program's code has called the library. True: nothing of that had called it yet, and [`leave`] may close the arena.
 #[inline]
 pub fn enter() -> bool {
-    local().closed && {
-        open();
+    local().outside && {
+        local().outside = false;
+        if local().closed {
+            open();
+        }
         true
     }
 }
@@ -57,6 +65,8 @@ pub fn is_own(address: u64, rip: u64) -> bool {
     let own =
         local().closed && address.wrapping_sub(ARENA_ADDR) < size_of::<Arena>() as u64 && (low..high).contains(&rip);
     if own {
+        // Without an end that closes it again.
+        local().outside = false;
         open();
     }
     own

@@ -365,8 +365,12 @@ pub struct Control {
     pub vsrun_pid: i32,
     /// 1: at the end the process that has the turn stops itself (SIGSTOP) so that vsrun can look around.
     pub stop_at_end: u32,
-    /// For so many calls of each process the arena can only be read while the program's own code runs; or [`GUARDED_ALWAYS`].
+    /// For so many calls of each process the arena can only be read while the program's own code runs, see [`Control::guards`]; or [`GUARDED_ALWAYS`].
     pub guarded: u32,
+    /// After so many of these that is so for ever fewer of them only; 0: for all. Written by vsrun, as the two beside it.
+    pub guarded_thickly: u32,
+    /// Which of these they are: another number, others.
+    pub guarded_seed: u32,
     /// Wait status of the first process; written by it. Valid once `status_known` is 1.
     pub status: i32,
     /// See `status`.
@@ -404,6 +408,28 @@ pub struct Control {
     pub baseline: u64,
     /// System calls that went through to the kernel, by number.
     pub passed: [u32; MAX_SYSCALLS],
+}
+
+/// Behind [`Control::guarded_thickly`] calls so many are guarded, on average, each time their number doubles.
+const GUARDED_THINLY: u32 = 8;
+
+impl Control {
+    /// Whether the arena can only be read while the program's own code runs up to its call number `n`, counted from 0. That costs two system calls which go
+    /// through all page tables of the arena, so of many calls it is so for few: as many of the second thousand as of the second million. They are drawn by lot, so that
+    /// they do not keep step with a loop of the program, and anew with each seed.
+    pub fn guards(&self, n: u32) -> bool {
+        if n >= self.guarded {
+            return false;
+        }
+        let thickly = self.guarded_thickly;
+        if thickly == 0 || n < thickly {
+            return true;
+        }
+        // One of so many: a power of two.
+        let of = ((1 << n.ilog2()) / GUARDED_THINLY).max(1);
+        let mixed = (n ^ self.guarded_seed.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0x9e37_79b1);
+        (mixed ^ mixed >> 15).wrapping_mul(0x2c1b_3c6d) >> 12 & (of - 1) == 0
+    }
 }
 
 /// A region that processes share: a shared mapping of a file or of anonymous memory.
