@@ -119,6 +119,7 @@ beside benchmark ./scripts/bench.sh --short
 beside cost ./scripts/cost.sh --short
 beside checkpoints ./scripts/checkpoints.sh --short
 beside 'ways to begin' ./scripts/checkpoints.sh --same --short
+beside states ./scripts/states.sh --short
 beside experiment ./scripts/experiment.sh --short
 beside steady ./scripts/soak.sh --executions 20000
 beside searches ./scripts/compare-searches.sh --short

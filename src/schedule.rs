@@ -59,4 +59,20 @@ pub struct Schedule {
     pub depth: Option<u64>,
     /// It is cut after so many transitions, if not before.
     pub most: Option<u64>,
+    /// From the state after so many choices of the prefix the rest of it leads back to that state, and the execution ends there.
+    pub loops: Option<u32>,
+    /// Whether it ends where it comes to a state that was met before.
+    pub states: States,
+}
+
+/// Whether states are told apart, see [`vsrun_model::states`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum States {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are, and none was met before.
+    Begin,
+    /// They are.
+    On,
 }

@@ -1,7 +1,7 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
 use vsrun_model::aims::{Pair, TimesUsed};
-use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
+use vsrun_model::arena::{Arena, Choice, Policy, Seen, State, Step};
 use vsrun_model::depend::EXPIRED;
 use vsrun_model::progress::{Advance, Progress, NO_PROGRESS};
 use vsrun_model::watch::Entry;
@@ -69,6 +69,15 @@ impl Idle {
     }
 }
 
+/// The states that an execution was told to have come to.
+fn states(arena: &Arena) -> Vec<State> {
+    let (from, to) = (arena.plan.prefix_len as usize, arena.taken as usize);
+    match arena.plan.states {
+        true => (from..=to).map(|at| arena.states.get(at).copied().unwrap_or_default()).collect(),
+        false => Vec::new(),
+    }
+}
+
 /// A trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -120,6 +129,8 @@ pub struct Trace {
     /// What each transition did to memory, by step, for a search that leaves orders of critical sections out by it; empty:
     /// that is not known.
     pub touched: Vec<Touched>,
+    /// Where states are told apart: those before the steps behind the prefix, and that after the last one.
+    pub states: Vec<State>,
 }
 
 impl Trace {
@@ -174,6 +185,7 @@ impl Trace {
             saw: seen_in(world),
             beyond: not_proven_in(world),
             touched: Vec::new(),
+            states: states(arena),
         }
     }
 

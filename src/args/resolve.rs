@@ -7,10 +7,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::packed::{self, completed, filled, Wrong};
 use crate::config::{
-    Bounds, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor,
-    Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces, PiecesOptions, Race,
-    RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show, SplitOptions, SplitPieces, Step,
-    SwarmBounds, Timeline, Trace, TraceOptions, Why, Words,
+    Bounds, Checkpoint, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
+    DebugFormat, Doctor, Explain, Format, MakeOptions, MakePack, Man, MemoryModel, Pack, PackOptions, Packed, Pieces,
+    PiecesOptions, Race, RawPack, RawPieces, Replay, ReportFormat, SearchKind, SearchName, Searched, Show,
+    SplitOptions, SplitPieces, Step, SwarmBounds, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
@@ -170,10 +170,27 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
             config.search.name()
         )));
     }
+    if config.search == SearchKind::Stateful {
+        check_stateful(&config)?;
+    }
     if config.refine.is_some() && config.search != SearchKind::Transactions {
         return Err(UsageError::wrong("--refine is about what --search transactions assumes"));
     }
     Ok(config)
+}
+
+/// What tells states apart is not all that other options need.
+fn check_stateful(config: &Config) -> Result<(), UsageError> {
+    if config.race() != Race::Off {
+        // What was done to memory before a state is no part of it.
+        return Err(UsageError::refused("--search stateful does not watch memory: it goes with --race off"));
+    }
+    if matches!(config.checkpoint, Checkpoint::Fork | Checkpoint::Replay) {
+        return Err(UsageError::refused(
+            "--search stateful tells states by what differs from the first one: it goes with --checkpoint auto or rollback",
+        ));
+    }
+    Ok(())
 }
 
 /// What `vsrun trace` runs: as `--once` does.
@@ -379,6 +396,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
     match name {
         SearchName::Optimal => Ok(SearchKind::Optimal),
         SearchName::Naive => Ok(SearchKind::Naive),
+        SearchName::Stateful => Ok(SearchKind::Stateful),
         SearchName::Traces => Ok(SearchKind::Traces),
         SearchName::Dpor => Ok(SearchKind::Dpor),
         SearchName::Sss => Ok(SearchKind::Sss),

@@ -354,7 +354,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: optimal, dpor, naive, random, walk, pos, surw, rff, novel, predict, pct, sss, if-sss, composed, transactions, exitblock, exitblock-rw]",
+        "[possible values: optimal, dpor, naive, stateful, random, walk, pos, surw, rff, novel, predict, pct, sss, if-sss, composed, transactions, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }

@@ -280,7 +280,8 @@ impl Config {
     /// What becomes of memory that threads use without an order. One execution alone (`--once`) proves nothing, so memory is watched there only
     /// when that is asked for.
     pub fn race(&self) -> Race {
-        self.race.unwrap_or(if self.search == SearchKind::Once { Race::Off } else { Race::Explore })
+        let without = matches!(self.search, SearchKind::Once | SearchKind::Stateful);
+        self.race.unwrap_or(if without { Race::Off } else { Race::Explore })
     }
 
     /// Bytes that the processes of one execution may use.

@@ -11,6 +11,8 @@ pub enum SearchKind {
     Optimal,
     /// Every enabled transition in every state.
     Naive,
+    /// Every enabled transition in every state, each state once.
+    Stateful,
     /// Every enabled transition in every state, and traces counted.
     Traces,
     /// Dynamic partial-order reduction with sleep sets.
@@ -55,6 +57,7 @@ impl SearchKind {
         match self {
             SearchKind::Optimal => "optimal",
             SearchKind::Naive => "naive",
+            SearchKind::Stateful => "stateful",
             SearchKind::Traces => "traces",
             SearchKind::Dpor => "dpor",
             SearchKind::Sss => "sss",
@@ -94,7 +97,8 @@ impl SearchKind {
             SearchKind::Optimal | SearchKind::Dpor | SearchKind::Sss | SearchKind::IfSss => true,
             SearchKind::Composed | SearchKind::Transactions => true,
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
-            SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
+            SearchKind::Naive | SearchKind::Stateful | SearchKind::Traces => false,
+            SearchKind::Bounded(Bound::Delays(_)) => false,
             SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Surw => false,
             SearchKind::Rff | SearchKind::Novel | SearchKind::Predict | SearchKind::Pct | SearchKind::Once => false,
         }
@@ -108,6 +112,7 @@ pub enum SearchName {
     Optimal,
     Dpor,
     Naive,
+    Stateful,
     // `naive`, with the traces counted.
     #[value(hide = true)]
     Traces,

@@ -63,7 +63,8 @@ pub(super) fn replayable(schedule: &Schedule, trace: &Trace) -> Schedule {
     if !schedule::has_room_for(trace.steps.len(), trace.unrecorded) {
         return Schedule { record: false, blind: false, ..schedule.clone() };
     }
-    Schedule { prefix: trace.choices(trace.steps.len()), ..Schedule::default() }
+    let loops = schedule.loops.filter(|_| trace.end == End::LOOP);
+    Schedule { prefix: trace.choices(trace.steps.len()), loops, ..Schedule::default() }
 }
 
 /// Transitions of an execution.
@@ -165,7 +166,7 @@ impl Counts {
     pub fn end(&mut self, end: End) {
         match end {
             End::DEPTH | End::ROOM => self.cut += 1,
-            End::SLEEP_BLOCKED | End::MISMATCH => {}
+            End::SLEEP_BLOCKED | End::MISMATCH | End::MET => {}
             _ => self.ended += 1,
         }
     }

@@ -361,6 +361,7 @@ pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -
             watches,
             watched: setting.spec.watch.is_some(),
             max_depth,
+            loops: candidate.schedule.loops,
             ..setting.spec.options.clone()
         },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },

@@ -86,7 +86,7 @@ pub(super) fn schedule_of(scenario: &Scenario) -> Schedule {
     let depth = scenario.options.max_depth.filter(|_| scenario.bug.kind == BugKind::Cut);
     match &scenario.then {
         Some(then) => Schedule { depth, ..then.schedule(prefix) },
-        None => Schedule { prefix, ..Schedule::default() },
+        None => Schedule { prefix, loops: scenario.options.loops, ..Schedule::default() },
     }
 }
 

@@ -197,6 +197,8 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         stop_signal: config.stop_signal.unwrap_or(0),
         divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
         max_depth: config.bounds.depth,
+        timeless: config.search == SearchKind::Stateful,
+        loops: None,
         max_idle: config.bounds.idle,
         seed: config.seed,
         stdin: String::new(),

@@ -76,6 +76,7 @@ impl Sharing {
         let classic = matches!(
             config.search,
             SearchKind::Naive
+                | SearchKind::Stateful
                 | SearchKind::Traces
                 | SearchKind::Sss
                 | SearchKind::IfSss
@@ -313,7 +314,8 @@ pub(super) fn shown_by(outcome: &Outcome, keep_going: bool) -> Shown {
 
 /// True if threads were ended where they stood by what one of them did.
 fn ended_early(outcome: &Outcome) -> bool {
-    const WHOLE: [End; 5] = [End::FINISHED, End::DEADLOCK, End::SLEEP_BLOCKED, End::DEPTH, End::WAITS_OUTSIDE];
+    const WHOLE: [End; 6] =
+        [End::FINISHED, End::DEADLOCK, End::SLEEP_BLOCKED, End::DEPTH, End::WAITS_OUTSIDE, End::MET];
     outcome.ending != Ending::Modelled || !WHOLE.contains(&outcome.trace.end)
 }
 

@@ -68,11 +68,11 @@ pub(super) enum Awaited {
 
 impl Worker {
     /// The schedule is run by a process that goes back, if there can be one.
-    pub(super) fn may_go_back(&self) -> bool {
+    pub(super) fn may_go_back(&self, tells: bool) -> bool {
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
             Checkpoint::Rollback => true,
-            Checkpoint::Auto => self.runs > FIRST,
+            Checkpoint::Auto => tells || self.runs > FIRST,
             Checkpoint::Fork | Checkpoint::Replay => false,
         };
         wanted && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
@@ -283,6 +283,11 @@ impl Worker {
         back.n_pages = pages.len() as u32;
         back.n_missed = 0;
         Some(())
+    }
+
+    /// It does, and the execution that is over has shown pages that are written of which that was not known.
+    pub(super) fn has_learnt(&self) -> bool {
+        self.arena.stand() == Stand::GIVEN_UP && self.arena.back.why == Hinders::PAGES && !self.back.off
     }
 
     /// An execution is over; `rough`: not by itself, or what it leaves is not to be trusted.

@@ -20,7 +20,7 @@ use super::tracee::{is_ours, Event, Signal, Waited};
 use super::worker::{Worker, LOOK};
 use crate::config::Checkpoint;
 use crate::finding::{Ending, Intrusion};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, States};
 use crate::trace::Trace;
 
 /// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]. A guarded execution of a small program takes two to
@@ -67,11 +67,13 @@ impl Worker {
     /// before.
     fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {
         let since = Instant::now();
-        let sampled = self.runs < GUARDED_FIRST || self.runs.is_multiple_of(GUARDED_EVERY);
+        // A process that is guarded does not go back, and only one that does tells states.
+        let tells = schedule.states != States::Off;
+        let sampled = !tells && (self.runs < GUARDED_FIRST || self.runs.is_multiple_of(GUARDED_EVERY));
         // Other calls in each.
         let seed = self.runs.wrapping_add(self.runs / GUARDED_EVERY);
         self.runs = self.runs.wrapping_add(1);
-        let back = !sampled && !self.points.is_on() && self.may_go_back();
+        let back = !sampled && !self.points.is_on() && self.may_go_back(tells);
         let ended = match self.points.is_on() {
             true => self.run_pointed(schedule),
             false => {
@@ -95,6 +97,11 @@ impl Worker {
             self.clean_up(&Ending::Overwritten)?;
             self.repair()?;
             return Ok(Some(Outcome::overwritten()));
+        }
+        if tells && self.has_learnt() {
+            // What was not known to be written could not be compared.
+            self.clean_up(&ending)?;
+            return Ok(None);
         }
         if back && self.did_not_begin() {
             self.clean_up(&ending)?;

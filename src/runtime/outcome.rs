@@ -258,7 +258,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
     let message = || String::from_utf8_lossy(world.message()).into_owned();
     match ending {
         Ending::Modelled => match world.end {
-            End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH => Sign::Clean,
+            End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH | End::MET => Sign::Clean,
             End::WAITS_OUTSIDE => Sign::Idle,
             End::MISMATCH => Sign::Unfollowed(world.end_code),
             End::ROOM => Sign::NoRoom(message().trim_end().to_string()),

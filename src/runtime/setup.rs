@@ -21,7 +21,7 @@ use crate::config::{Checkpoint, Point};
 use crate::objects::Objects;
 use crate::race::Flaws;
 use crate::scenario::{Awaited, Options, Program};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, States};
 
 /// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
 pub const LOOKED_AT_CALLS: u32 = 20_000;
@@ -172,6 +172,9 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         unshared: spec.objects.unshared,
         prefix_len: schedule.prefix.len() as u32,
         guide_len: guide_that_fits(schedule.prefix.len(), schedule.guide.len()) as u32,
+        timeless: spec.options.timeless,
+        states: schedule.states != States::Off,
+        loops: schedule.loops.map_or(0, |at| at.saturating_add(1)),
     }
 }
 
@@ -194,6 +197,9 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
     arena.guide(&schedule.guide);
     arena.expect(&schedule.expected);
     arena.aim(&schedule.interest, &schedule.wishes);
+    if schedule.states != States::Off {
+        arena.visited.begin(schedule.ticket, schedule.states == States::Begin);
+    }
     Ok(())
 }
 

@@ -178,6 +178,12 @@ pub struct Options {
     pub divergence_timeout_ms: u64,
     /// Depth bound of the execution, if there was one.
     pub max_depth: Option<u64>,
+    /// Operations took no time, and nobody was made to give way to others (`--search stateful`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timeless: bool,
+    /// Of a livelock: after so many steps the others lead back to where the threads were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loops: Option<u32>,
     /// Transitions without progress after which executions were cut, if that was asked for. A replay has no such bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<u64>,

@@ -13,6 +13,7 @@ mod bounded_reduction;
 mod canon;
 pub(crate) mod clock;
 mod composed;
+mod cycles;
 mod exitblock;
 mod if_sss;
 pub(crate) mod index;
@@ -36,6 +37,7 @@ mod refine;
 mod reversal;
 mod rff;
 mod sss;
+mod stateful;
 mod surw;
 mod traces;
 mod transactions;
@@ -58,6 +60,7 @@ pub use predict::Predict;
 pub use random::Random;
 pub use rff::Rff;
 pub use sss::Sss;
+pub use stateful::Stateful;
 pub use surw::Surw;
 pub use traces::Traces;
 pub use transactions::Transactions;
@@ -68,6 +71,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
     match name {
         "optimal" => Some(Box::new(InOrder::optimal())),
         "naive" => Some(Box::new(Naive::new())),
+        "stateful" => Some(Box::new(Stateful::new())),
         "dpor" => Some(Box::new(InOrder::dpor())),
         "traces" => Some(Box::new(Traces::new())),
         "random" => Some(Box::new(Random::new(seed))),

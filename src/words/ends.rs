@@ -85,6 +85,7 @@ fn end_name(end: End) -> &'static str {
         End::DEPTH => "depth bound",
         End::WAITS_OUTSIDE => "what is left waits for peers that do not come",
         End::SLEEP_BLOCKED => "everything enabled is asleep",
+        End::MET => "the state was met before",
         End::MISMATCH => "the schedule could not be followed",
         _ => "no end",
     }
@@ -124,6 +125,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
             let states = words![" could do nothing in ", world.end_code, " states in a row"];
             (BugKind::Livelock, words!["process ", process, states])
         }
+        End::LOOP => (BugKind::Livelock, going_round(world)),
         End::STATUS => match ProgramStatus::from_wait(world.end_code as i32) {
             ProgramStatus::Exit(status) => {
                 let last = world.threads.get(world.end_thread).is_some_and(|t| world.is_last_start(t.pid));
@@ -168,6 +170,22 @@ fn circle(world: &World) -> Words {
 
 fn abridged(items: impl Iterator<Item = Words>) -> Words {
     Words::list(items, ", ", 4)
+}
+
+/// Threads that have moved since the state to which they have come back.
+pub(super) fn who_goes_round(world: &World) -> impl Iterator<Item = Tid> + '_ {
+    let since = u64::from(world.end_code);
+    world.live.as_slice().iter().copied().filter(move |&t| world.threads[t].moved > since)
+}
+
+fn going_round(world: &World) -> Words {
+    let round = world.moves.saturating_sub(world.end_code.into());
+    let names = abridged(who_goes_round(world).map(|t| words![Thing::Thread(t)]));
+    let back = words![" after ", world.end_code, " transitions, ", round, " more lead back to the same state"];
+    match who_goes_round(world).count() {
+        1 => words!["thread ", names, " can go round for ever and gets nowhere:", back],
+        _ => words!["threads ", names, " can go round for ever and get nowhere:", back],
+    }
 }
 
 fn deadlock(world: &World) -> Words {

@@ -4,6 +4,7 @@
 use vsrun_model::kind::{object_identity, process_identity, thread_identity};
 use vsrun_model::{End, Kind, ThreadState, Tid, World};
 
+use super::ends::who_goes_round;
 use crate::base::hash::Hash;
 use crate::finding::{BugKind, Ending};
 
@@ -47,6 +48,7 @@ fn fingerprint(world: &World) -> u64 {
             hash.number(thread_identity(world, world.end_thread));
             object_identity(world, world.end_obj, &mut |n| hash.number(n));
         }
+        End::LOOP => waits(world, who_goes_round(world), &mut hash),
         End::LIVELOCK => hash.number(process_identity(world, world.end_obj)),
         End::STATUS | End::KILLED => {
             hash.number(world.end_code.into());

@@ -16,5 +16,6 @@ mod predict;
 mod race;
 mod sharing;
 mod shrink;
+mod stateful;
 mod tso;
 mod walk;

@@ -27,6 +27,7 @@ mod recipes;
 mod reports;
 mod resume;
 mod shorten;
+mod stateful;
 mod step;
 mod streams;
 mod swarm;

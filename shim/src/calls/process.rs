@@ -9,7 +9,7 @@ use super::thread::{call1, call4, libc_functions};
 use super::{busy, env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
-use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched, Phase};
+use crate::gate::{self, end, inject, is_threaded, signal, stacks, tsc, turn, watched, Phase};
 use crate::sys::errno::*;
 use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
@@ -181,6 +181,7 @@ fn create_thread(args: &CloneArgs) -> i64 {
         // glibc gives the stack of a thread that is over to the next one, and lays the thread's own data above it.
         const THREAD_DATA: u64 = 4096;
         let low = args.stack - args.stack_size;
+        stacks::begins_on(t, [low, args.stack]);
         watched::anew(low, args.tls.max(args.stack) + THREAD_DATA - low);
     }
     turn::start(t);

@@ -16,11 +16,11 @@
 
 use core::mem::offset_of;
 
-use vsrun_model::arena::BACK_ADDR;
+use vsrun_model::arena::{BACK_ADDR, FIRST_FD, LAST_FD};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 use vsrun_model::ProcState;
 
-use super::{arena, fiber_of, local, machine, world};
+use super::{arena, fiber_of, local, machine, stacks, world};
 use crate::gate::fiber as fibers;
 use crate::sys::bare::{bare, copy_page};
 use crate::sys::track::{track, AtMark};
@@ -35,6 +35,8 @@ const PIECES: usize = 256;
 /// Where marks are, and how far from each other.
 const MARKS: u64 = BACK_ADDR + (1 << 36);
 const MARK: u64 = 1 << 30;
+/// Most descriptors of files whose places are known.
+const MAX_PLACES: usize = 64;
 /// Most pages of a mark in memory that was mapped since the first choice.
 const MAX_MORE: usize = 4096;
 
@@ -62,6 +64,9 @@ struct Apart {
     spans: [Span; MAX_SPANS],
     pages: [u64; MAX_BACK_PAGES],
     told: [Piece; PIECES],
+    /// See [`places`].
+    n_places: usize,
+    places: [u64; MAX_PLACES],
 }
 
 /// What a mark begins with; behind it are copies: of the pages that are kept, then of more.
@@ -132,7 +137,7 @@ fn stand() {
     let frame = first_frame();
     let fs = fiber_of(local().cur).fs;
     apart().fs = fs;
-    track().arm(bare(libc::SYS_brk, [0; 6]) as u64);
+    track().arm(bare(libc::SYS_brk, [0; 6]) as u64, stacks::is_gone);
     // SAFETY: the frame has been laid out for it, on a stack that nobody uses.
     unsafe { fibers::switch_context(&raw mut apart().program, frame, fs) };
 }
@@ -152,6 +157,24 @@ fn prepare() -> Result<(), Hinders> {
     if !written::open() {
         written::close();
         return Err(Hinders::KERNEL);
+    }
+    if arena().plan.states {
+        note_places()?;
+    }
+    Ok(())
+}
+
+/// Which descriptors have places that count.
+fn note_places() -> Result<(), Hinders> {
+    const OPEN_MAX: u64 = 1024;
+    let output = arena().back.printed;
+    for fd in (0..OPEN_MAX).filter(|&fd| !(FIRST_FD as u64..=LAST_FD as u64).contains(&fd)) {
+        let is_output = fd < 32 && output >> fd & 1 != 0;
+        let has_place = !is_output && bare(libc::SYS_lseek, [fd, 0, libc::SEEK_CUR as u64, 0, 0, 0]) >= 0;
+        if has_place {
+            *apart().places.get_mut(apart().n_places).ok_or(Hinders::ROOM)? = fd;
+            apart().n_places += 1;
+        }
     }
     Ok(())
 }
@@ -461,6 +484,61 @@ fn put_back() {
         fibers::install_altstack(local().cur);
     }
     (apart().program, apart().fs) = apart().first;
+}
+
+/// The lowest address of the piece of memory that has a stack pointer, where it was there at the first choice.
+pub fn stack_of(sp: u64) -> Option<u64> {
+    let spans = &apart().spans[..apart().n_spans];
+    spans.iter().find(|span| span.start <= sp && sp < span.end).map(|span| span.start)
+}
+
+/// Descriptors of files with places in them that were open at the first choice.
+pub fn places() -> impl Iterator<Item = u64> {
+    (0..apart().n_places).map(|n| apart().places[n])
+}
+
+/// Shows each page that may have something else than at the first choice, or was not there then, and the copy of it that is kept. False: the kernel does not
+/// know them all.
+pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
+    let (n_spans, n_pages) = (apart().n_spans, apart().n_pages);
+    for i in 0..n_pages {
+        let page = apart().pages[i];
+        if track().still_there(page, page + PAGE) == Some((page, page + PAGE)) {
+            each(page, Some(copy_of(i)));
+        }
+    }
+    let mut i = 0;
+    while i < n_spans {
+        let (start, mut end) = (apart().spans[i].start, apart().spans[i].end);
+        i += 1;
+        while i < n_spans && apart().spans[i].start == end {
+            end = apart().spans[i].end;
+            i += 1;
+        }
+        let mut shows = |from: u64, to: u64| {
+            for page in (from..to).step_by(PAGE as usize) {
+                if apart().pages[..n_pages].binary_search(&page).is_err() {
+                    each(page, None);
+                }
+            }
+            true
+        };
+        let mut at = start;
+        while let Some((from, to)) = track().still_there(at, end) {
+            if !written::each(from, to, &mut apart().told, &mut shows) {
+                return false;
+            }
+            at = to;
+        }
+    }
+    let heap = (track().heap().next_multiple_of(PAGE), (bare(libc::SYS_brk, [0; 6]) as u64).next_multiple_of(PAGE));
+    let mut fresh = track().fresh().iter().copied().chain([heap]).filter(|(from, to)| from < to);
+    fresh.all(|(from, to)| {
+        written::there(from, to, &mut apart().told, &mut |from, to| {
+            (from..to).step_by(PAGE as usize).for_each(|page| each(page, None));
+            true
+        })
+    })
 }
 
 /// Of each page that was written there is a copy.

@@ -1,10 +1,12 @@
 //! What one process of the world keeps for itself: copied by fork, gone at exec. One kernel thread uses it.
 
 use core::cell::UnsafeCell;
+use core::hash::Hash;
 
 use vsrun_model::arena::{Arena, ARENA_ADDR, POOL_ADDR, POOL_SIZE};
 use vsrun_model::carrier::{FiberState, ProcessState};
 use vsrun_model::object::{NONE, SHARED};
+use vsrun_model::states::Mixer;
 use vsrun_model::watch::{Range, MAX_RANGES};
 use vsrun_model::{Op, Pid, Thread, Tid, World};
 
@@ -182,6 +184,44 @@ pub struct Local {
     /// How often it has, as far as that decides what is closed.
     pub calls: u32,
 }
+
+impl Local {
+    /// What of this the program's future depends on. What it does not: who runs, what was noted of what has been done, and what lies beside the program.
+    pub fn digest(&self) -> [u64; 2] {
+        #[rustfmt::skip]
+        let Local {
+            phase: _, pid, cur: _, next_start, next_detached, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
+            actions, onces, n_onces, spin, text: _, stack: _, acts: _, quiet_since: _, touches, has_fenced: _, claims, own_uses: _, to_write, own_view,
+            late_code, toss_traps, late_told, shares, made_keys, unwinder, streams_armed, streams_copied, exits, leaves, exiting, keeps_walk, removes,
+            hooks: _, tells_pages: _, closed: _, outside: _, calls: _,
+        } = self;
+        let mut mixer = Mixer::new(LOCAL_STATE);
+        let h = &mut mixer;
+        (pid, next_start, next_detached, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd).hash(h);
+        for range in &ranges[..*n_ranges] {
+            (range.start, range.end, range.space, range.offset).hash(h);
+        }
+        for Action { handler, flags, restorer, mask } in actions {
+            (handler, flags, restorer, mask).hash(h);
+        }
+        onces[..*n_onces].hash(h);
+        if spin.site != 0 {
+            (spin.site, spin.readings, spin.since).hash(h);
+        }
+        (touches, claims, to_write, own_view.size, own_view.stores, own_view.address, own_view.others).hash(h);
+        (late_code.1, toss_traps, late_told, shares, unwinder, streams_armed, streams_copied, exits).hash(h);
+        (leaves, exiting, keeps_walk, removes).hash(h);
+        // Keys count as long as the transition lasts in which they were made.
+        let (keys, who, when) = made_keys;
+        if world().threads.get(*who).is_some_and(|thread| thread.transitions == *when) {
+            (keys, who).hash(h);
+        }
+        mixer.digest()
+    }
+}
+
+/// Purpose of a hash.
+const LOCAL_STATE: u64 = 19;
 
 struct Cell(UnsafeCell<Local>);
 // SAFETY: a process of a world has one kernel thread; fibers switch only where no borrow of `Local` is alive.

@@ -2,6 +2,7 @@
 
 pub mod back;
 pub mod cpuid;
+pub mod digest;
 pub mod direct;
 pub mod eintr;
 pub mod end;
@@ -19,6 +20,7 @@ pub mod pages;
 pub mod passage;
 pub mod shield;
 pub mod signal;
+pub mod stacks;
 pub mod touch;
 pub mod tsc;
 pub mod turn;

@@ -14,7 +14,8 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, fiber, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{back as going_back, direct, eintr, end, fiber as fibers, fiber_of, shield, view, watched, word};
+use super::stacks::stands;
+use super::{back as going_back, digest, direct, eintr, end, fiber as fibers, fiber_of, shield, view, watched, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, keeping_errno, raw};
 
@@ -333,6 +334,7 @@ fn take(cur: Tid) -> Option<u32> {
     if model().goes_alone(cur, local().phase == Phase::BeforeRoot) {
         return None;
     }
+    stands!(cur);
     let next = decide();
     if arena().control.mode == Mode::DIRECT && arena().taken == arena().plan.prefix_len as u64 {
         direct::last_step(next);
@@ -345,6 +347,7 @@ fn take(cur: Tid) -> Option<u32> {
 /// First visible operation of a new thread: back to its creator; returns when the scheduler picks this fiber.
 fn give_back() -> u32 {
     let creator = me().creator;
+    stands!(local().cur);
     model().give_turn(creator);
     hand_to(creator);
     tell();
@@ -374,6 +377,9 @@ fn stand_still() {
 #[inline]
 fn decide() -> Tid {
     going_back::begin();
+    if machine().is_to_tell_state() {
+        digest::tell();
+    }
     match machine().step() {
         Decision::Run(t) => t,
         Decision::Ended => close_what_is_left(),
@@ -454,6 +460,7 @@ pub fn start(t: Tid) {
 /// waits.
 pub fn leave(back: Option<Tid>) {
     watched::ends();
+    stands!(local().cur);
     let next = match back {
         Some(creator) => {
             model().give_turn(creator);

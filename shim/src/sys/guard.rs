@@ -42,6 +42,12 @@ fn guard() -> &'static mut Guard {
     unsafe { &mut *GUARD.0.get() }
 }
 
+/// Where what is known of the call stands: from an address to another one. While its operation is under way that is nothing but whether there is one.
+pub fn place() -> (u64, u64) {
+    let at = GUARD.0.get() as u64;
+    (at, at + size_of::<Guard>() as u64)
+}
+
 core::arch::global_asm!(
     // vs_enter(argument, function, landing): function(argument), left early by a jump to vs_landing with the stack pointer
     // that is kept at `landing`.

@@ -4,8 +4,10 @@
 //! This stands in the process's own memory, so it is put back with it.
 
 use core::cell::UnsafeCell;
+use core::hash::Hash;
 
 use vsrun_model::back::{Hinders, Span};
+use vsrun_model::states::{together, Mixer};
 
 use super::bare::{any_of, bare};
 use super::written;
@@ -18,6 +20,10 @@ const MAX_CHANGES: usize = 1024;
 const MAX_TOUCHED: usize = 512;
 /// Numbers of signals that are put back: all but the last one, for which there would be no bit.
 const SIGNALS: usize = 64;
+/// Purposes of hashes.
+const EDGE: u64 = 16;
+const TOUCHED: u64 = 17;
+const CHANGED: u64 = 18;
 /// Most pages that are told.
 const MAX_MISSED: usize = 512;
 
@@ -95,6 +101,8 @@ pub struct Track {
     n_missed: usize,
     /// Pages that have been taken away and are not kept.
     missed: [u64; MAX_MISSED],
+    /// Who is told of memory that was unmapped, or mapped anew.
+    gone: fn(u64, u64),
 }
 
 struct Cell(UnsafeCell<Track>);
@@ -122,6 +130,7 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     descriptors: [0; 16],
     n_missed: 0,
     missed: [0; MAX_MISSED],
+    gone: |_, _| (),
 }));
 
 /// What is kept in mind.
@@ -268,9 +277,9 @@ fn advise(a: [u64; 6]) -> i64 {
 }
 
 impl Track {
-    /// From now on.
-    pub fn arm(&mut self, heap: u64) {
-        (self.armed, self.why, self.heap) = (true, Hinders::NONE, heap);
+    /// From now on; `gone` is told of memory that is unmapped, or mapped anew.
+    pub fn arm(&mut self, heap: u64, gone: fn(u64, u64)) {
+        (self.armed, self.why, self.heap, self.gone) = (true, Hinders::NONE, heap, gone);
         (self.n, self.n_changes, self.n_missed, self.n_touched) = (0, 0, 0, 0);
         (self.descriptors, self.handled, self.odd) = ([0; 16], 0, false);
     }
@@ -442,6 +451,47 @@ impl Track {
         &self.missed[..self.n_missed]
     }
 
+    /// What the process has done outside of memory since the first choice, as far as that can be told: mappings, in whatever order they were made, and
+    /// descriptors. `None`: there is more than that.
+    pub fn digest(&self) -> Option<[u64; 2]> {
+        if !self.armed || self.why != Hinders::NONE || self.n_missed > 0 || self.n_touched > MAX_TOUCHED {
+            return None;
+        }
+        let edge = |at: u64| Mixer::of(EDGE, &at);
+        let mut all = [0; 2];
+        // Two mappings side by side are one.
+        for &(from, to) in &self.fresh[..self.n] {
+            let (from, to) = (edge(from), edge(to));
+            all = together(all, [to[0].wrapping_sub(from[0]), to[1].wrapping_sub(from[1])]);
+        }
+        for part in &self.touched[..self.n_touched] {
+            all = together(all, Mixer::of(TOUCHED, part));
+        }
+        for Change { piece, unmapped } in &self.changes[..self.n_changes] {
+            all = together(all, Mixer::of(CHANGED, &(piece.start, piece.end, piece.prot, unmapped)));
+        }
+        let mut mixer = Mixer::new(EDGE);
+        mixer.pair(all);
+        (self.descriptors, self.odd, bare(libc::SYS_brk, [0; 6])).hash(&mut mixer);
+        Some(mixer.digest())
+    }
+
+    /// Each descriptor that was opened since the first choice.
+    pub fn opened_since(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..64 * self.descriptors.len() as u64).filter(|&fd| self.has_opened(fd))
+    }
+
+    /// Mappings that were made since the first choice, from an address to another one.
+    pub fn fresh(&self) -> &[(u64, u64)] {
+        &self.fresh[..self.n]
+    }
+
+    /// Where this stands: from an address to another one.
+    pub fn place(&self) -> (u64, u64) {
+        let at = &raw const *self as u64;
+        (at, at + size_of::<Track>() as u64)
+    }
+
     /// The end of the heap at the first choice.
     pub fn heap(&self) -> u64 {
         self.heap
@@ -567,6 +617,7 @@ impl Track {
 
     /// Nothing is mapped there any more, or something else is.
     fn unmapped(&mut self, start: u64, end: u64) {
+        (self.gone)(start, end);
         let mut i = 0;
         while i < self.n {
             let (from, to) = self.fresh[i];

@@ -15,6 +15,7 @@ use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
+use crate::state::visited::Visited;
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Orders, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED,
     MAX_OWNED, MAX_WORDS,
@@ -23,7 +24,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 70;
+pub const VERSION: u32 = 72;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -156,6 +157,19 @@ pub struct Seen {
     pub asleep: u32,
 }
 
+/// Most transitions of an execution of which the states are told.
+pub const MAX_STATES: usize = 1 << 20;
+
+/// A state that an execution has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(C)]
+pub struct State {
+    /// Its hash. Zeros: it is not told from others.
+    pub digest: [u64; 2],
+    /// When the last progress before it was made, as `Progress::at`.
+    pub progress: u64,
+}
+
 /// What comes after the prefix. A transparent integer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
@@ -248,6 +262,12 @@ pub struct Plan {
     pub own_pages: bool,
     /// Which operations of different threads come one after the other is noted, in [`Arena::orders`].
     pub orders: bool,
+    /// Operations take no time, and nobody gives way to others, so that states come again.
+    pub timeless: bool,
+    /// States are told apart, and the execution ends behind its prefix where it comes to one that was met before; see `sched::states`.
+    pub states: bool,
+    /// 1 + the choices of the prefix that lead to a state to which the others lead back, where the execution ends; 0: it goes on. See `End::LOOP`.
+    pub loops: u32,
 }
 
 impl Plan {
@@ -567,6 +587,10 @@ pub struct Arena {
     pub common: Table<u64, MAX_COMMON>,
     /// With [`Plan::own_pages`]: numbers of pages that another thread came to in this execution. What was recorded is not all then.
     pub met: Table<u64, MAX_MET>,
+    /// With [`Plan::states`]: the states that this execution has come to behind its prefix, by how many transitions were made before.
+    pub states: [State; MAX_STATES],
+    /// All states that were met.
+    pub visited: Visited,
 }
 
 impl Arena {

@@ -133,6 +133,8 @@ subjects! {
     table: crate::base::table;
     /// Timers that send signals.
     timer: crate::state::signal;
+    /// States that are told apart.
+    states: crate::state::visited, crate::base::mixer;
     /// What is said of things.
     words: crate::base::words;
 }

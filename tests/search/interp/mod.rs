@@ -17,9 +17,11 @@ pub mod unshared;
 
 pub use program::{File, How, Ins, Program};
 
+use std::hash::Hash;
+
 use memmap2::{MmapMut, MmapOptions};
 use vsrun::race::{Access, Note};
-use vsrun::schedule::Schedule;
+use vsrun::schedule::{Schedule, States};
 use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
@@ -31,6 +33,7 @@ use vsrun_model::memory::{Found, ATOMIC, COMPARES};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TIMED, TRY, VARIANT};
+use vsrun_model::states::Mixer;
 use vsrun_model::stream::EXPLICIT;
 use vsrun_model::world::START;
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, ObjKind, Op, Pid, SemBuf, ThreadState, Tid, NONE};
@@ -47,6 +50,8 @@ pub struct Machine {
     pub watched: u32,
     /// What the last execution did to variables that are not watched.
     pub notes: Vec<Note>,
+    /// Operations take no time, and nobody gives way.
+    pub timeless: bool,
     /// Traces tell what each transition did to variables that locks protect.
     pub by_step: bool,
 }
@@ -60,6 +65,7 @@ impl Machine {
             timeouts_any: false,
             watched: (1 << VARIABLES) - 1,
             notes: Vec::new(),
+            timeless: false,
             by_step: false,
         };
         machine.arena().init();
@@ -89,6 +95,7 @@ impl Machine {
         max_depth: u64,
     ) -> Result<(Trace, digest::Outcome), &'static str> {
         let (unshared, timeouts_any, watched, by_step) = (self.unshared, self.timeouts_any, self.watched, self.by_step);
+        let timeless = self.timeless;
         let arena = self.arena();
         arena.world.reset();
         arena.files.reset();
@@ -102,10 +109,16 @@ impl Machine {
         plan.expected_effects = schedule.expected_effects;
         plan.late_wake = schedule.late_wake;
         plan.unshared = unshared;
+        plan.states = schedule.states != States::Off;
+        plan.timeless = timeless;
+        plan.loops = schedule.loops.map_or(0, |at| at + 1);
         arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.guide(&schedule.guide);
         arena.expect(&schedule.expected);
         arena.aim(&schedule.interest, &schedule.wishes);
+        if plan.states {
+            arena.visited.begin(schedule.ticket, schedule.states == States::Begin);
+        }
         let mut run = Run::new(program, arena, watched);
         run.by_step = by_step;
         run.go();
@@ -143,7 +156,7 @@ impl Machine {
             let blocked = search.sleep_blocked();
             search.done(schedule.ticket, &trace);
             // An execution that ran into what sleeps is no part of what is explored, though it may have gone on.
-            if trace.end != End::SLEEP_BLOCKED && search.sleep_blocked() == blocked {
+            if !matches!(trace.end, End::SLEEP_BLOCKED | End::MET) && search.sleep_blocked() == blocked {
                 outcomes.insert(outcome.text);
             }
         }
@@ -345,6 +358,10 @@ impl<'a> Run<'a> {
                 continue;
             }
             self.note_ends();
+            if self.arena.is_to_tell_state() {
+                let memory = self.memory();
+                self.arena.comes_to_state(Some(memory));
+            }
             match self.arena.step() {
                 Decision::Run(t) => {
                     self.notes.push(Note::Step { index: self.arena.taken as u32 - 1 });
@@ -353,6 +370,15 @@ impl<'a> Run<'a> {
                 Decision::Ended => break,
             }
         }
+    }
+
+    /// A hash of all that the world does not know of.
+    fn memory(&self) -> [u64; 2] {
+        let parts = (&self.fibers, &self.started, &self.vars, self.counted, self.drawn);
+        let text = format!("{parts:?} {:?} {:?} {:?}", self.contents, self.numbers, self.memory);
+        let mut mixer = Mixer::default();
+        text.hash(&mut mixer);
+        mixer.digest()
     }
 
     fn note_ends(&mut self) {

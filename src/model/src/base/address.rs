@@ -16,7 +16,7 @@ pub const NETLINK: u16 = 16;
 pub const NOTICE: usize = 32;
 
 /// The address of a socket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Address {
     /// AF_UNIX, AF_INET, AF_INET6; 0: none.
@@ -65,7 +65,7 @@ impl fmt::Display for Address {
 }
 
 /// A host of the loopback network, with IPv4 addresses mapped into IPv6 in the form of IPv4.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub enum Host {
     /// IPv4.
     V4([u8; 4]),

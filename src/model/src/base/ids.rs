@@ -86,7 +86,7 @@ pub type ObjId = u32;
 macro_rules! numbers {
     ($(#[$about:meta])* $type:ident($int:ty): $($(#[$doc:meta])* $name:ident = $value:expr),+ $(,)?) => {
         $(#[$about])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
         #[repr(transparent)]
         pub struct $type(pub $int);
 

@@ -11,6 +11,7 @@ pub mod errno;
 pub mod ids;
 pub mod inject;
 pub mod library;
+pub mod mixer;
 pub mod op;
 pub mod records;
 pub mod table;

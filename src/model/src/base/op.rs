@@ -37,7 +37,7 @@ pub const TELLS_WAITS: u8 = 32;
 pub const LACKS: u8 = 128;
 
 /// One visible operation: 32 bytes of plain data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Op {

@@ -95,6 +95,12 @@ impl<T: Copy, const N: usize> Table<T, N> {
     }
 }
 
+impl<T: Copy + core::hash::Hash, const N: usize> core::hash::Hash for Table<T, N> {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
 impl<T: Copy, const N: usize> core::ops::Index<u32> for Table<T, N> {
     type Output = T;
     fn index(&self, index: u32) -> &T {

@@ -32,6 +32,11 @@ impl World {
         object.waker = 0;
     }
 
+    /// `t` has made it free itself. Where states are told apart nobody counts as that one: who was the last is no part of a state.
+    fn made_free_by(&self, waker: u32, t: Tid) -> bool {
+        waker == t + 1 && !self.timeless
+    }
+
     /// What `op` of `t` sleeps for in libc, where one is woken at a time.
     fn sleeps_for(&self, t: Tid, op: &Op) -> Option<ObjId> {
         let id = match op.kind.row().role {
@@ -51,7 +56,7 @@ impl World {
         let made_free = |id: ObjId| {
             let object = &self.objects[id];
             object.waker != 0
-                && object.waker != t + 1
+                && !self.made_free_by(object.waker, t)
                 && match object.key.kind {
                     ObjKind::SEM => object.value > 0,
                     ObjKind::MUTEX => object.owner == NONE,
@@ -172,7 +177,7 @@ impl World {
         let Some(id) = self.sleeps_for(t, op) else { return };
         let object = self.objects[id];
         let thread = &self.threads[t];
-        if object.waker == t + 1 || thread.born >= object.left_at || self.procs[thread.pid].dying != 0 {
+        if self.made_free_by(object.waker, t) || thread.born >= object.left_at || self.procs[thread.pid].dying != 0 {
             return;
         }
         if object.flags & WAKE_GONE != 0 {

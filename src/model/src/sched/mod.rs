@@ -13,5 +13,6 @@ mod owned;
 pub(crate) mod prepare;
 mod readers;
 pub mod sharing;
+pub mod states;
 pub mod step;
 pub mod stream;

@@ -85,7 +85,7 @@ impl Arena {
         if plan.orders {
             self.orders.begin();
         }
-        self.world.past_cycles = plan.past_cycles;
+        (self.world.past_cycles, self.world.timeless) = (plan.past_cycles, plan.timeless);
         self.steps.clear();
         self.seen.clear();
         self.records.clear();

@@ -58,9 +58,7 @@ use crate::arena::Arena;
 use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::answer::STARTS;
 use crate::objects::row::{Alone, Role};
-use crate::state::{
-    Applied, Declared, Key, Noted, ObjKind, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK,
-};
+use crate::state::{Applied, Declared, Key, Noted, ObjKind, ProcState, Sharing, Thread, ThreadState, World, SHARED};
 
 /// Operations that pass in one transition before one is published.
 pub const LONG_RUN: u32 = 10_000;
@@ -138,7 +136,7 @@ impl World {
         let state = self.threads[t].state;
         self.ops += 1;
         self.passed += 1;
-        self.now += TICK;
+        self.takes_time();
         self.passed_last = op.obj;
         self.passed_run += 1;
         self.threads[t].pending = *op;

@@ -6,7 +6,7 @@ use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::sched::sharing::LONG_RUNS;
 use crate::state::{
-    Effects, End, ProcState, ThreadState, World, ALTERNATIVES, BEFORE, INTERRUPTS, NO_PROGRESS, TICK, YIELD_WINDOW,
+    Effects, End, ProcState, ThreadState, World, ALTERNATIVES, BEFORE, INTERRUPTS, NO_PROGRESS, YIELD_WINDOW,
 };
 
 /// What the scheduler step decided.
@@ -48,6 +48,10 @@ impl Arena {
             self.world.finish(End::DEPTH, self.world.current, NONE, 0);
             return Decision::Ended;
         }
+        if self.plan.loops > 0 && self.taken == u64::from(self.plan.prefix_len) {
+            self.world.finish(End::LOOP, self.world.current, NONE, self.plan.loops - 1);
+            return Decision::Ended;
+        }
         if self.is_without_progress() {
             self.world.finish(End::DEPTH, self.world.current, NONE, NO_PROGRESS);
             return Decision::Ended;
@@ -71,7 +75,7 @@ impl Arena {
         self.note_move(t);
         self.taken += 1;
         self.world.ops += 1;
-        self.world.now += TICK;
+        self.world.takes_time();
         Decision::Run(t)
     }
 

@@ -4,7 +4,7 @@ use crate::base::{Kind, Op, Pid, Tid, Uid, NONE, TRY};
 use crate::state::ObjKind;
 
 /// An operation of a thread, with what its dependencies are conditional on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Act {
@@ -76,7 +76,7 @@ impl Act {
 }
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Effects(pub u8);

@@ -7,7 +7,7 @@ use crate::base::ObjId;
 pub const MAX_READS: usize = 8;
 
 /// What an instruction found in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct ReadWord {
     /// Number of the access site; with `size` 0: none.
@@ -34,11 +34,17 @@ pub struct ReadWord {
 }
 
 /// A fiber: the thread as the shim runs it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct FiberState {
     /// Stack pointer of the saved context while it does not run.
     pub context: u64,
+    /// Where states are told apart: its stack pointer where it came to the gate last, what the code there keeps in registers (rbx, rbp, r12 to r15) and
+    /// the control words of its arithmetic.
+    pub stand: [u64; 8],
+    /// Where its stack begins and where it ends; zeros: that is not known. What lies from there to its stack pointer is nothing any more, and all of it once the
+    /// thread is over.
+    pub stack: [u64; 2],
     /// Thread pointer; also its pthread_t.
     pub fs: u64,
     /// Start routine, if known.
@@ -117,7 +123,7 @@ pub struct FiberState {
 pub const MAX_LATE: usize = 8;
 
 /// A store that others cannot see yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Late {
     /// The first byte.
@@ -141,7 +147,7 @@ impl Late {
 }
 
 /// A process as the kernel runs it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct ProcessState {
     /// The kernel's process id, 0 before it is known; written by the process itself when it starts.

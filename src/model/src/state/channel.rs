@@ -55,7 +55,7 @@ pub const FULL_ONCE: u16 = 1;
 pub const FULL_BEFORE: u16 = 2;
 
 /// A channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Channel {
     /// Its object, or [`NONE`](crate::NONE) if the record is not in use (then `extra` is the next free one).
@@ -165,7 +165,7 @@ impl Default for Channel {
 pub const NO_RING: u64 = u64::MAX;
 
 /// A ring of the pool that nobody uses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct FreeRing {
     /// Offset in the pool; [`NO_RING`]: the record is not in use.
@@ -178,7 +178,7 @@ pub struct FreeRing {
 pub const MAX_FIFOS: usize = 1024;
 
 /// A FIFO that has been opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Fifo {
     /// Device of the inode.

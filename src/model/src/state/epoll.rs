@@ -17,7 +17,7 @@ pub mod flag {
 }
 
 /// What an instance watches.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Watch {
     /// The channel of the instance; [`NONE`](crate::NONE): the record is not in use.
@@ -47,7 +47,7 @@ impl Watch {
 }
 
 /// An event that a wait returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Delivered {
     /// EPOLL* bits.
@@ -58,7 +58,7 @@ pub struct Delivered {
 }
 
 /// What epoll_ctl does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub enum Control {
     /// EPOLL_CTL_ADD, with events and data.
     Add(u32, u64),

@@ -35,7 +35,7 @@ numbers! {
 }
 
 /// An open file description.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Desc {
     /// What it is; [`DescKind::FREE`]: the record is not in use.
@@ -65,7 +65,7 @@ pub struct Desc {
 }
 
 /// Who is told of input on a description: F_SETOWN_EX, F_SETSIG.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
     /// [`THREAD`](Owner::THREAD) and its like.
     pub kind: u8,
@@ -85,7 +85,7 @@ impl Owner {
 }
 
 /// One of the descriptions that a poll asks about.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Polled {
     /// The description.

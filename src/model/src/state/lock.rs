@@ -22,7 +22,7 @@ pub const THREADED: u8 = VARIANT;
 pub(crate) const IS_DESCRIPTION: u32 = 1 << NAME_BITS;
 
 /// A lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Hash, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct FileLock {
     /// The file.
@@ -41,7 +41,7 @@ pub struct FileLock {
 }
 
 /// A file that has been locked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Hash, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct KnownFile {
     /// Device.
@@ -53,7 +53,7 @@ pub struct KnownFile {
 }
 
 /// An open file description that has had locks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Hash, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Tagged {
     /// Device of its file.

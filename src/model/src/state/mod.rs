@@ -20,6 +20,7 @@ pub mod sharing;
 pub mod signal;
 pub mod socket;
 pub mod thread;
+pub mod visited;
 pub mod world;
 
 pub use self::{

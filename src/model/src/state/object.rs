@@ -34,7 +34,7 @@ numbers! {
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Key {
     /// A process index, or [`SHARED`] plus the number of a shared region.
@@ -122,7 +122,7 @@ pub const DIRECTORY: u32 = 1 << 23;
 pub const LAST_IGNORED: u8 = VARIANT;
 
 /// One object. The meaning of `owner`, `count`, `value`, `extra` depends on the kind.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Object {
     /// Where it lives.
@@ -175,7 +175,7 @@ pub struct Object {
 }
 
 /// What a thread has found in memory that is an object, for [`Kind::MEM_WAIT`](crate::Kind::MEM_WAIT).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Found {
     /// Address of the word in the process of the thread.
@@ -214,7 +214,7 @@ impl Object {
 }
 
 /// One thread's read holds of one lock; a list per lock.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Hold {
     /// The reader.

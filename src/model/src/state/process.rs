@@ -13,7 +13,7 @@ numbers! {
 }
 
 /// One process. `own` is the shim's, the rest the model's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Process {
     /// Parent, or [`NONE`](crate::NONE) when it has gone (the kernel's init would be the parent).

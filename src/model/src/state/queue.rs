@@ -15,7 +15,7 @@ pub const REMOVED: u8 = 2;
 pub const PRIORITIES: u32 = 32768;
 
 /// A process that has asked to be told of a message, and how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// The process.
     pub process: Pid,
@@ -41,7 +41,7 @@ pub const SET_SIZE: Ctl = Ctl(3);
 pub const COPY: Ctl = Ctl(4);
 
 /// A message in a queue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Queued {
     /// Type (System V) or priority (POSIX).
@@ -56,7 +56,7 @@ pub struct Queued {
 }
 
 /// A piece of a message.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 #[repr(C)]
 pub struct Chunk {
     /// The next piece, or free chunk.
@@ -67,7 +67,7 @@ pub struct Chunk {
 
 /// What a queue has beside its object, of which `count` is the number of messages, `value` that of bytes, `extra` the
 /// index of this record. Those of a POSIX queue are in its channel.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Queue {
     /// First message, or [`NONE`](crate::NONE).

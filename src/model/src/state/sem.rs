@@ -6,7 +6,7 @@ use crate::base::{numbers, ObjId, Pid, SEVERAL, VARIANT};
 pub const MAX_NAME: usize = 256;
 
 /// A name in the kernel's name spaces: a named semaphore or a SysV key.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 #[repr(C)]
 pub struct Name {
     /// The object, or [`NONE`] once unlinked.
@@ -25,7 +25,7 @@ pub const IPC_NOWAIT: i16 = 0x800;
 pub(crate) const SEMVMX: i32 = 32767;
 
 /// struct sembuf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Hash, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct SemBuf {
     /// Number of the semaphore in the set.
@@ -37,7 +37,7 @@ pub struct SemBuf {
 }
 
 /// One semaphore of a set.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct SemVal {
     /// Its value.
@@ -47,7 +47,7 @@ pub struct SemVal {
 }
 
 /// What is told of a set of semaphores, beside their values.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct SemSet {
     /// Its key, or IPC_PRIVATE.
@@ -59,7 +59,7 @@ pub struct SemSet {
 }
 
 /// What the end of a process gives back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Undo {
     /// The process.

@@ -13,7 +13,7 @@ pub const MAX_DECLARED: usize = 1 << 10;
 pub const MAX_WORDS: usize = 1 << 10;
 
 /// Eight bytes of memory, of which each use is an operation.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Word {
     /// [`SHARED`](crate::object::SHARED) and the number of the region that processes share; 0: memory of a process, whichever.
@@ -35,7 +35,7 @@ impl Word {
 pub const MAX_OWNED: usize = 1 << 10;
 
 /// Memory of one process that a thread has for itself, by what the program says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Owned {
     /// First address.
@@ -73,7 +73,7 @@ numbers! {
 }
 
 /// Objects in the private memory of the first program about which the user has said something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Declared {
     /// First address.
@@ -93,7 +93,7 @@ impl Declared {
 }
 
 /// A name that was noted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Noted {
     /// The name.

@@ -37,7 +37,7 @@ pub const fn bit(signal: i32) -> u64 {
 }
 
 /// What a handler or a waiting thread is told about a signal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct SigInfo {
     /// Number.
@@ -53,7 +53,7 @@ pub struct SigInfo {
 }
 
 /// A pending signal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct QueuedSignal {
     /// The process it is for.
@@ -68,7 +68,7 @@ pub struct QueuedSignal {
 }
 
 /// A handler that a thread is in, for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Handling {
     /// The signal.
@@ -87,7 +87,7 @@ pub struct Handling {
 }
 
 /// What becomes of a signal that is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub enum Disposal {
     /// Nothing.
     Ignored,
@@ -113,7 +113,7 @@ pub const ITIMER_VIRTUAL: i32 = -2;
 pub const ITIMER_PROF: i32 = -3;
 
 /// A timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Timer {
     /// The process it belongs to, or [`NONE`](crate::NONE): the place is free.
@@ -148,7 +148,7 @@ pub struct Timer {
 }
 
 /// What is left to do about a signal that was sent, for whoever carries the processes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// Nothing: it is pending, or was ignored.
     Done,
@@ -165,7 +165,7 @@ pub enum Sent {
 }
 
 /// What a process does about a signal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 pub enum Disposition {
     /// SIG_DFL.
     Default,

@@ -79,7 +79,7 @@ pub const TCP_ROOM: u64 = 3_932_160;
 pub const MAX_DGRAMS: u32 = 10;
 
 /// Who is at the other end: process, user, group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Credentials {
     /// Virtual process id.
@@ -96,7 +96,7 @@ impl Credentials {
 }
 
 /// A value of setsockopt that getsockopt gives back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct OptionValue {
     /// SOL_*, IPPROTO_*.
@@ -111,7 +111,7 @@ pub struct OptionValue {
 pub const MAX_OPTIONS: usize = 16;
 
 /// A socket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Socket {
     /// AF_*; 0: the record is not in use (then `next` is the next free one).
@@ -174,7 +174,7 @@ pub struct Socket {
 }
 
 /// Where a datagram was sent to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Arrival {
     /// The host, an address of loopback, as one of IPv6.
@@ -195,7 +195,7 @@ impl Arrival {
 }
 
 /// A message, or a piece of a stream between local sockets, in a channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Message {
     /// The next in the channel; the next free record.
@@ -235,7 +235,7 @@ impl Default for Message {
 }
 
 /// A description under way in a message.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Hash, Debug, Default)]
 #[repr(C)]
 pub struct Right {
     /// The description, which is referred to from here.

@@ -22,7 +22,7 @@ numbers! {
 }
 
 /// One of several words that a thread waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Awaited {
     /// The futex that its call has named.
@@ -68,7 +68,7 @@ pub const TICKS: u8 = 3;
 
 /// One thread. `fiber` is the shim's, the rest the model's. Written only by the holder of the turn; readable at any time
 /// by the supervisor for reports.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct Thread {
     /// Path of creation.

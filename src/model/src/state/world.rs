@@ -143,6 +143,10 @@ numbers! {
     ROOM = 15,
     /// Memory that has been freed is used, or freed once more; `World::message` says which.
     FREED = 17,
+    /// Threads have come back to a state, and go round for ever; `end_code` is the number of transitions before.
+    LOOP = 19,
+    /// The state was met before, see `sched::states`.
+    MET = 18,
     /// The kernel refused what the program may do, for want of room around it; `World::message` says what, and which limit.
     REFUSED = 16,
 }
@@ -281,8 +285,14 @@ pub struct World {
     pub beyond: u8 = at(0),
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
     pub past_cycles: bool = apart,
+    /// Operations take no time, and nobody gives way as long as states are told apart. Set by the plan.
+    pub timeless: bool = apart,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
     pub livelock: u32 = kept,
+    /// An execution whose states are told apart has come to one that is not told from others.
+    pub untold: bool = at(false),
+    /// The program has looked at the clock.
+    pub told_time: bool = at(false),
     /// Virtual monotonic time, ns.
     pub now: u64 = at(START),
     /// Deadlines up to here have been allowed to fire, ns.

@@ -2,6 +2,7 @@
 
 pub(crate) mod act;
 mod cycle;
+mod digest;
 mod perform;
 mod turn;
 

@@ -290,7 +290,7 @@ impl World {
         let thread = &self.threads[t];
         // Asked several times at every transition, and hardly ever so.
         let counts = thread.polls | thread.looks | thread.waits;
-        thread.pending.kind == Kind::YIELD || counts != 0 && self.goes_round(t)
+        (thread.pending.kind == Kind::YIELD || counts != 0 && self.goes_round(t)) && !self.tells_states()
     }
 
     #[inline(never)]

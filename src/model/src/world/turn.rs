@@ -38,18 +38,27 @@ impl World {
             let Some(deadline) = self.deadline_of(t) else { break };
             self.jump_to(deadline);
         }
-        self.now += TICK;
+        self.takes_time();
         self.choices(t) == 1
+    }
+
+    /// An operation takes its time, unless states are to come again: then time passes only where somebody looks at the clock, or waits.
+    pub(crate) fn takes_time(&mut self) {
+        if !self.timeless {
+            self.now += TICK;
+        }
     }
 
     /// Virtual monotonic time, ns, as the program reads it.
     pub fn read_clock(&mut self) -> u64 {
+        self.told_time = true;
         self.now += READ_COST;
         self.now
     }
 
     /// The same, for the `n`-th reading in a row by one instruction, of which the first was at virtual time `since`.
     pub fn read_counter(&mut self, n: u32, since: u64) -> u64 {
+        self.told_time = true;
         self.now += match n {
             n if n < WAITING => READ_COST,
             _ => (READ_COST + (self.now - since) / WAIT_PART).min(LONGEST_READ),

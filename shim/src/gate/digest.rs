@@ -1,0 +1,168 @@
+//! What tells the states of a process apart, where that is asked for ([`vsrun_model::states`]): a hash of all that its threads have in memory and registers,
+//! and of what the kernel keeps for them.
+//!
+//! NOTE \[Memory\] What is in memory is told by what differs from the first choice, to which the process goes back (`back`): pages that are kept are compared
+//! with their copies, others that were written count as they are, as do those of memory that was mapped since. Of these zeros are nothing.
+//!
+//! NOTE \[Dead\] What lies below a stack pointer is dead and counts as zeros: of who runs, of who waits, and of a thread that is over as long as nobody else has
+//! its stack. Stack pointers, and registers that a call keeps, are those at one place in the gate (`stacks`): what the gate does further down is the same
+//! for all. The state of this library is told field by field, where it does not lie in the arena; stacks of its own are dead.
+//!
+//! NOTE \[Unknown\] A process that does not go back, or has done what cannot be undone, tells nothing: then no state is taken for one that was met.
+
+use core::hash::Hash;
+
+use vsrun_model::arena::POOL_ADDR;
+use vsrun_model::carrier::FiberState;
+use vsrun_model::states::{together, Mixer};
+use vsrun_model::ThreadState;
+
+use super::back;
+use super::local::{arena, fiber_of, local, machine, process_of, world};
+use crate::sys::bare::bare;
+use crate::sys::track::track;
+use crate::sys::{guard, load};
+
+const PAGE: u64 = 4096;
+/// Words of eight bytes in a page.
+const WORDS: usize = PAGE as usize / 8;
+/// Purposes of hashes.
+const PROCESS: u64 = 20;
+const PAGE_OF: u64 = 21;
+const FIBER: u64 = 22;
+const POOL: u64 = 23;
+/// Most bytes of the pool that are looked at.
+const MOST_POOL: u64 = 1 << 20;
+/// Most pieces of memory that do not count.
+const MOST_DEAD: usize = 96;
+
+/// Pieces of memory that do not count.
+struct Dead {
+    n: usize,
+    pieces: [(u64, u64); MOST_DEAD],
+}
+
+impl Dead {
+    fn add(&mut self, piece: (u64, u64)) {
+        // One more that counts makes states differ for nothing.
+        if piece.0 < piece.1 {
+            if let Some(place) = self.pieces.get_mut(self.n) {
+                *place = piece;
+                self.n += 1;
+            }
+        }
+    }
+
+    /// All of them, now.
+    fn now() -> Dead {
+        let mut dead = Dead { n: 0, pieces: [(0, 0); MOST_DEAD] };
+        dead.add(track().place());
+        dead.add(local_place());
+        dead.add(guard::place());
+        for t in 0..world().threads.len {
+            let ([low, high], [sp, ..]) = (fiber_of(t).stack, fiber_of(t).stand);
+            let is_over = world().threads[t].state == ThreadState::EXITED;
+            if low != 0 && is_over {
+                dead.add((low, high));
+            } else if (low..high).contains(&sp) {
+                dead.add((low, sp));
+            } else if world().procs[local().pid].main_thread == t {
+                // The first thread's grows down from where the kernel has put it.
+                if let Some(low) = back::stack_of(sp) {
+                    dead.add((low, sp));
+                }
+            }
+        }
+        dead
+    }
+
+    /// A bit for each word of a page that does not count.
+    fn words_of(&self, page: u64) -> [u64; WORDS / 64] {
+        let mut bits = [0; WORDS / 64];
+        for &(start, end) in self.pieces[..self.n].iter().filter(|piece| piece.0 < page + PAGE && page < piece.1) {
+            let first = start.saturating_sub(page).div_ceil(8);
+            let last = (end.min(page + PAGE) - page) / 8;
+            (first..last).for_each(|word| bits[word as usize / 64] |= 1 << (word % 64));
+        }
+        bits
+    }
+
+    /// The hash of what counts of a page; zeros: it is as in `copy`, or has zeros only.
+    fn page(&self, page: u64, copy: Option<u64>) -> [u64; 2] {
+        let dead = self.words_of(page);
+        let counts = |word: usize| dead[word / 64] >> (word % 64) & 1 == 0;
+        let found = |word: usize| -> u64 { load(page + 8 * word as u64) };
+        let was = |word: usize| -> u64 { copy.map_or(0, |copy| load(copy + 8 * word as u64)) };
+        if (0..WORDS).all(|word| found(word) == was(word) || !counts(word)) {
+            return [0; 2];
+        }
+        let mut mixer = Mixer::new(PAGE_OF);
+        mixer.word(page);
+        (0..WORDS).for_each(|word| mixer.word(if counts(word) { found(word) } else { 0 }));
+        mixer.digest()
+    }
+}
+
+fn local_place() -> (u64, u64) {
+    let at = &raw const *local() as u64;
+    (at, at + size_of_val(local()) as u64)
+}
+
+/// The execution has come to a state.
+#[cold]
+#[inline(never)]
+pub fn tell() {
+    let memory = digest();
+    machine().comes_to_state(memory);
+}
+
+fn digest() -> Option<[u64; 2]> {
+    let used = arena().control.pool_used;
+    if world().procs.len != 1 || arena().segments.len > 0 || used > MOST_POOL || arena().plan.watches {
+        return None;
+    }
+    let mut mixer = Mixer::new(PROCESS);
+    mixer.pair(track().digest()?);
+    mixer.pair(local().digest());
+    let process = process_of(local().pid);
+    (process.random, process.death_signal, process.crashes).hash(&mut mixer);
+    for t in 0..world().threads.len {
+        if !matches!(world().threads[t].state, ThreadState::FREE | ThreadState::EXITED) {
+            mixer.pair(of_fiber(fiber_of(t)));
+        }
+    }
+    if used > 0 {
+        let mut pool = Mixer::new(POOL);
+        (POOL_ADDR..POOL_ADDR + used).step_by(8).for_each(|at| pool.word(load(at)));
+        mixer.pair(pool.digest());
+    }
+    for fd in track().opened_since().chain(back::places()) {
+        let place = bare(libc::SYS_lseek, [fd, 0, libc::SEEK_CUR as u64, 0, 0, 0]);
+        (fd, place).hash(&mut mixer);
+    }
+    let dead = Dead::now();
+    let mut memory = [0; 2];
+    back::each_page(&mut |page, copy| memory = together(memory, dead.page(page, copy))).then_some(())?;
+    mixer.pair(memory);
+    Some(mixer.digest())
+}
+
+fn of_fiber(fiber: &FiberState) -> [u64; 2] {
+    #[rustfmt::skip]
+    let FiberState {
+        context: _, stand, stack: _, fs, start: _, clear_tid, altstack, in_call: _, place, uses_for, forks, holds_list, fork_returns, looked: _, settled,
+        tsc_faults, faults, spared, reads, n_reads, all_reads: _, rounds, update, interrupted, nice, policy, rt_priority, reset_on_fork, barred, asks_to_end,
+        cancellable, fenced, late, n_late, forwarded, name, reserved, ..
+    } = fiber;
+    let mut mixer = Mixer::new(FIBER);
+    let h = &mut mixer;
+    (stand, fs, clear_tid, altstack, place, uses_for, forks, holds_list, fork_returns, settled).hash(h);
+    (tsc_faults, faults, spared, rounds, interrupted, nice, policy, rt_priority, reset_on_fork).hash(h);
+    (barred, asks_to_end, cancellable, fenced, forwarded, name, reserved).hash(h);
+    reads[..usize::from(*n_reads)].hash(h);
+    if *n_reads > 0 {
+        update.hash(h);
+    }
+    late[..usize::from(*n_late)].hash(h);
+    mixer.digest()
+}

@@ -1,0 +1,47 @@
+//! States that are told apart: an execution that comes to one that was met before ends there, since what comes after it is known, or will be.
+//!
+//! Who carries the threads says what tells their memory apart, before each decision; what tells the world apart is [`World::digest`](crate::World).
+
+use crate::arena::{Arena, State, MAX_STATES};
+use crate::base::mixer::Mixer;
+use crate::base::NONE;
+use crate::state::visited::Met;
+use crate::state::End;
+
+/// Purpose of the hash.
+const ALL: u64 = 6;
+
+impl Arena {
+    /// The state before the next transition is to be told.
+    pub fn is_to_tell_state(&self) -> bool {
+        self.plan.states && self.taken >= u64::from(self.plan.prefix_len) && self.world.end == End::RUNNING
+    }
+
+    /// The execution has come to a state. `memory`: a hash of all that the threads have in memory and registers, and of what the kernel keeps for them;
+    /// `None`: that is not known.
+    pub fn comes_to_state(&mut self, memory: Option<[u64; 2]>) {
+        if !self.is_to_tell_state() {
+            return;
+        }
+        let world = self.world.digest();
+        let digest = memory.zip(world).map(|(memory, world)| {
+            let mut mixer = Mixer::new(ALL);
+            mixer.pair(memory);
+            mixer.pair(world);
+            mixer.digest()
+        });
+        let at = self.taken as usize;
+        let state = State { digest: digest.unwrap_or_default(), progress: self.world.progress.at };
+        let kept = at < MAX_STATES;
+        if kept {
+            self.states[at] = state;
+        }
+        let Some(digest) = digest.filter(|_| kept) else {
+            self.world.untold = true;
+            return;
+        };
+        if self.visited.meet(digest) == Met::Before {
+            self.world.finish(End::MET, self.world.current, NONE, 0);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What tells states of a world apart: a hash of all that the future depends on. Two states with the same one go on alike, but for a
+//! collision ([`Mixer`]).
+//!
+//! Everything counts that is not shown here not to: a field that comes later has to be named below, or this does not compile. What does not count:
+//!
+//! * *Names by the order of creation.* Objects stand for themselves by where they live, and how often something lived there before.
+//! * *What is noted for the search and for reports*: recorded effects, progress, counts of transitions. How late something was is kept where it
+//!   decides something.
+//! * *What follows from the rest*: chains of queues (ordered by thread), of buckets, heads of free lists.
+//! * *Who made an object free last* (`objects::lost`), where nobody who waits has left so far: with states told apart that is anybody.
+//! * *The time*, as long as nobody has looked at the clock: deadlines count from now.
+//!
+//! Where there is something of which this does not know how it goes on (signals, timers, waiters that have gone) states are not told apart at all,
+//! see [`World::digest`].
+
+use core::hash::Hash;
+
+use crate::base::mixer::{together, Mixer};
+use crate::base::{ObjId, Op, Tid, NONE, TIMED};
+use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, TICKS};
+
+/// Purposes of hashes.
+const WORLD: u64 = 1;
+const OBJECT: u64 = 2;
+const HOLD: u64 = 3;
+const NAME: u64 = 5;
+
+impl World {
+    /// The hash of the state, between two transitions, where operations take no time and nobody gives way ([`World::timeless`]). `None`: there is something here by which states are not told apart.
+    pub fn digest(&self) -> Option<[u64; 2]> {
+        if !self.tells_states() {
+            return None;
+        }
+        let mut mixer = Mixer::new(WORLD);
+        let h = &mut mixer;
+        (self.concurrent, self.any_robust, self.any_inherits, self.flocks_used, self.any_copied_beside).hash(h);
+        if self.told_time {
+            (self.now, self.fired).hash(h);
+        }
+        self.timeouts_any.hash(h);
+        (self.ids, self.clients, self.stop_signal, self.restarts, self.idle_jumps, self.last_place).hash(h);
+        for t in 0..self.threads.len {
+            self.digest_of_thread(t, h);
+        }
+        for process in self.procs.as_slice() {
+            self.digest_of_process(process, h);
+        }
+        let objects = (0..self.objects.len).map(|id| self.digest_of_object(id));
+        h.pair(objects.fold([0; 2], together));
+        let tables = (&self.semvals, &self.undos, &self.semsets, &self.names);
+        tables.hash(h);
+        (&self.file_locks, &self.locked_files, &self.descriptions, &self.queues, &self.queued).hash(h);
+        (&self.chunks, &self.fd_pages, &self.descs, &self.channels, &self.free_rings, &self.fifos).hash(h);
+        (&self.sockets, &self.messages, &self.rights, &self.stream_pairs).hash(h);
+        (self.flags_change, self.libc_is_quiet, self.listened, self.met, self.matched, self.mails).hash(h);
+        (self.socket_serial, self.libc_made, self.looked_up).hash(h);
+        let free = [self.free_hold, self.free_queued, self.free_chunk, self.free_desc, self.free_channel];
+        (free, self.free_fd_page, self.free_socket, self.free_message, self.free_right).hash(h);
+        Some(mixer.digest())
+    }
+
+    /// States are told apart here: who goes round comes back to one. Where they are not, who goes round gives way.
+    pub(crate) fn tells_states(&self) -> bool {
+        self.timeless && !self.untold && !self.knows_not()
+    }
+
+    /// There is something that comes about in ways that the rest does not tell.
+    fn knows_not(&self) -> bool {
+        let signals = self.stirred || self.answered || self.signals.len > 0 || self.timers.len > 0 || self.kills;
+        let waits = self.any_ghosts || self.n_timers > 0 || self.n_watches > 0 || self.n_awaited > 0;
+        signals || waits || self.procs.len > 1 || self.n_cycle > 0 || self.closes()
+    }
+
+    /// The end is being brought about by vsrun.
+    fn closes(&self) -> bool {
+        self.procs.as_slice().iter().any(|p| p.dying != 0 || p.stopped != 0)
+    }
+
+    /// What object `id` is known by.
+    fn name(&self, id: ObjId) -> [u64; 2] {
+        match self.objects.get(id) {
+            Some(object) => {
+                let mut mixer = Mixer::new(NAME);
+                (object.key, object.generation).hash(&mut mixer);
+                mixer.digest()
+            }
+            None => [0, id.into()],
+        }
+    }
+
+    fn digest_of_op(&self, t: Tid, op: &Op, h: &mut Mixer) {
+        let Op { kind, flags, signals: _, obj, obj2, mask, arg, deadline } = *op;
+        (kind, flags, mask, arg).hash(h);
+        let operands = op.operands();
+        for (at, n) in [obj, obj2].into_iter().enumerate() {
+            match operands[at] {
+                NONE => h.word(n.into()),
+                id => h.pair(self.name(id)),
+            }
+        }
+        if op.has(TIMED) {
+            // How long it still waits, by its own time.
+            deadline.saturating_sub(self.time_of(t)).hash(h);
+        } else {
+            deadline.hash(h);
+        }
+    }
+
+    fn digest_of_thread(&self, t: Tid, h: &mut Mixer) {
+        #[rustfmt::skip]
+        let Thread {
+            uid, pid, creator, children, state, detached, joined, cancel, ref pending, woken, compare, spent, polls: _, looks: _, waits: _, time, waited, ticks, due,
+            in_once, born_expired, left_woken, once, moved: _, heard: _, heard_before: _, last: _, creates, answered: _, answers: _, transitions,
+            yields: _, exposed, long_run, long_runs, loads, atomic_held, streams, stream, heir, joined_at: _, born: _, queued_on, queue_next: _, out,
+            fiber: _, sigmask, within, masked, stop_hit, stops_late, hushed_at: _, moved_late, sigpending, taken, ref handlers, n_handlers, held,
+            held_woken, vtid, priority: _, staged, n_sembuf, sem_at, ref sembuf, made, awaits, n_awaited, ref awaited, n_polled, ref polled, holding,
+            hidden, ref address, sending, ref cred, says_cred,
+        } = self.threads[t];
+        (uid, pid, state, detached, joined, heir, vtid).hash(h);
+        if matches!(state, ThreadState::FREE | ThreadState::EXITED) {
+            return;
+        }
+        (creator, children, cancel, woken, compare, spent).hash(h);
+        self.digest_of_op(t, pending, h);
+        // More than this is as much.
+        ticks.min(TICKS).hash(h);
+        if self.told_time {
+            (time, waited, due).hash(h);
+        }
+        (in_once, born_expired, left_woken, creates, transitions == 0).hash(h);
+        (exposed, long_run, long_runs, loads, atomic_held, streams).hash(h);
+        for id in [if in_once > 0 { once } else { NONE }, if streams > 0 { stream } else { NONE }, queued_on] {
+            h.pair(self.name(id));
+        }
+        (out, sigmask, within, masked, stop_hit, stops_late, moved_late, sigpending).hash(h);
+        (n_handlers, held, held_woken, staged, made, holding, hidden, sending, says_cred).hash(h);
+        if n_handlers > 0 {
+            (taken, handlers).hash(h);
+        }
+        (n_sembuf, sem_at).hash(h);
+        sembuf.iter().take(n_sembuf as usize).for_each(|op| op.hash(h));
+        n_awaited.hash(h);
+        awaited.iter().take(n_awaited as usize).for_each(|word| word.hash(h));
+        n_polled.hash(h);
+        polled.iter().take(n_polled as usize).for_each(|desc| desc.hash(h));
+        (awaits, address, cred).hash(h);
+    }
+
+    fn digest_of_process(&self, process: &Process, h: &mut Mixer) {
+        #[rustfmt::skip]
+        let Process {
+            parent, forker, place, handed_on, creator, state, no_zombies, child_signal_for, chosen, ids_set, copied_beside, signalled, lost_a_child,
+            vfork_child, threaded, record_locks, has_pidfd, description_locks, execs, status, fate, vpid, pgid, sid, live_threads, own: _, main_thread,
+            objects: _, sigpending, handled, ignored, ignored_sent, hushed_signals, hushed, failing_signals, failing, restarts, by_clock, noticed, told,
+            asked, unborn, stopped, stop_news, no_stop_news, subreaper, stopper, starved, n_fds, fds, struck, dying, waited, waiter, ender,
+        } = *process;
+        (state, status, fate, vpid, main_thread, parent, creator, waited, waiter, ender).hash(h);
+        if state == ProcState::FREE || state == ProcState::REAPED {
+            return;
+        }
+        (forker, place, handed_on, no_zombies, child_signal_for, chosen, ids_set, copied_beside, signalled).hash(h);
+        (lost_a_child, vfork_child, threaded, record_locks, has_pidfd, description_locks, execs).hash(h);
+        (pgid, sid, live_threads, sigpending, handled, ignored, ignored_sent, hushed_signals, hushed).hash(h);
+        (failing_signals, failing, restarts, by_clock, noticed, told, asked, unborn).hash(h);
+        (stopped, stop_news, no_stop_news, subreaper, stopper, n_fds, struck, dying).hash(h);
+        fds.hash(h);
+        if self.livelock > 0 {
+            starved.hash(h);
+        }
+    }
+
+    fn digest_of_object(&self, id: ObjId) -> [u64; 2] {
+        #[rustfmt::skip]
+        let Object {
+            key, generation, flags, owner, count, value, extra, waiters: _, n_waiters, hash_next: _, space_next: _, user, sharing, order, pad: _, waker,
+            pad2: _, left_at: _, used_at, users, takes, left,
+        } = self.objects[id];
+        let mut mixer = Mixer::new(OBJECT);
+        let h = &mut mixer;
+        (key, generation, flags, owner, count, value, n_waiters, waker != 0).hash(h);
+        (sharing, order).hash(h);
+        match key.kind {
+            // The list of its readers.
+            ObjKind::RWLOCK => {
+                let holds = self.read_holds(id).map(|hold| {
+                    let mut mixer = Mixer::new(HOLD);
+                    hold.hash(&mut mixer);
+                    mixer.digest()
+                });
+                h.pair(holds.fold([0; 2], together));
+            }
+            _ => extra.hash(h),
+        }
+        // Of an object that is shared, or of which no order is free, these decide nothing.
+        if sharing != Sharing::SHARED && sharing != Sharing::UNKNOWN {
+            (user, used_at).hash(h);
+        }
+        if order == Order::FREE {
+            (users, takes, left).hash(h);
+        }
+        mixer.digest()
+    }
+}
