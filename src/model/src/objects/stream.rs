@@ -44,7 +44,7 @@ kinds! {
             () => "stdio_unlock",
         }), OBJECT),
     }
-    /// Use what libc keeps for all threads, in one step; `arg` is which function does ([`LIBC_USES`]).
+    /// Use what libc keeps for all threads, in one step; `arg` is which function does (`libc_use`).
     LIBC_USE = 47, "libc_use" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
