@@ -154,6 +154,9 @@ pub enum Reason {
     LockReleases,
     /// The search could not use all that executions did.
     Unseen,
+    /// Signals came to a program whose states are told apart.
+    #[serde(rename = "states:signals")]
+    SignalsAnswer,
     /// A deadline was noticed only when nothing else could run.
     UrgentTimeouts,
     /// Timers that are set again and again fired only when nothing else could run.
@@ -400,6 +403,7 @@ impl Reason {
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
+            Reason::SignalsAnswer => ("states:signals", "all states that are told apart were met, but signals came (see the notes)", "signals came: what they answer is told by how a state was come to, which is no part of it; --search naive explores all"),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
             Reason::BetweenCalls => ("signals-at-calls", "", "signals come at calls: a handler ran where a call of its thread began or returned; that it runs between two other instructions only the memory of its own thread could tell"),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
@@ -468,6 +472,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.end == End::DEPTH && world.end_code != NO_PROGRESS, Reason::Depth),
         (world.end == End::DEPTH && world.end_code == NO_PROGRESS, Reason::Idle),
         (world.end == End::ROOM, Reason::Room),
+        (world.timeless && world.stirred, Reason::SignalsAnswer),
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
         (world.never_come & DEFERRED != 0, Reason::NotDeferred),

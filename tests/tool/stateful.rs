@@ -103,6 +103,66 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Two threads note in which order they come; a bug in one of the two orders. What they note it in was a stack, or lies below one that main is on; threads
+/// have small stacks.
+const ORDER: &str = r#"
+#include <assert.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static _Alignas(64) char area[1 << 16];
+static char *notes;
+static int n;
+static ucontext_t back, inside;
+static void *nothing(void *x) { return x; }
+static void *note(void *x) {
+    pthread_mutex_lock(&m);
+    notes[n++ * 64] = *(char *)x;
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+static void both(void) {
+    pthread_t t[2];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], &small, note, &"ab"[i]);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+    n = 0;
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+}
+int main(int argc, char **argv) {
+    pthread_t t;
+    pthread_attr_t own;
+    if (!strcmp(argv[1], "stack")) {
+        notes = area + sizeof area / 2;
+        pthread_attr_init(&own);
+        pthread_attr_setstack(&own, area, sizeof area);
+        pthread_create(&t, &own, note, "c");
+        pthread_join(t, 0);
+        n = 0;
+        both();
+    } else if (!strcmp(argv[1], "coroutine")) {
+        notes = malloc(256);
+        getcontext(&inside);
+        inside.uc_stack.ss_sp = malloc(1 << 16);
+        inside.uc_stack.ss_size = 1 << 16;
+        inside.uc_link = &back;
+        makecontext(&inside, both, 0);
+        swapcontext(&back, &inside);
+    } else {
+        notes = area;
+        both();
+    }
+    assert(!(notes[0] == 'b' && notes[64] == 'a'));
+    return 0;
+}
+"#;
+
 /// A directory with programs, removed at the end.
 struct Place {
     dir: PathBuf,
@@ -204,6 +264,15 @@ fn who_goes_round_for_ever_is_told_with_the_way_there_and_once_round() {
     // What prints gets on.
     let report = place.report("--keep-going ./ping_pong it prints");
     assert_eq!((told(&report).0, told(&report).1), ("ok", true));
+}
+
+#[test]
+fn what_was_a_stack_or_lies_below_one_counts() {
+    let place = Place::new("order", &[("order", ORDER)]);
+    for kind in ["plain", "stack", "coroutine"] {
+        let report = place.report(&format!("--keep-going ./order {kind}"));
+        assert_eq!((told(&report).0, told(&report).1), ("assert", true), "{kind}: {}", report["bugs"]);
+    }
 }
 
 #[test]

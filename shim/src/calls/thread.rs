@@ -104,6 +104,11 @@ fn is_detached(attr: u64) -> bool {
     attr != 0 && load::<i32>(attr + 8) & 1 != 0
 }
 
+/// ATTR_FLAG_STACKADDR there: the program has its own use for the stack, before and after.
+fn has_own_stack(attr: u64) -> bool {
+    attr != 0 && load::<i32>(attr + 8) & 8 != 0
+}
+
 /// pthread_create.
 pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     // It fails as a whole, here: what is noted for the clone call must be this thread's when that is made.
@@ -111,10 +116,10 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
         return libc::EAGAIN;
     }
     local().next_start = start;
-    local().next_detached = is_detached(attr);
+    (local().next_detached, local().next_stack) = (is_detached(attr), !has_own_stack(attr));
     let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
     local().next_start = 0;
-    local().next_detached = false;
+    (local().next_detached, local().next_stack) = (false, false);
     result
 }
 

@@ -35,6 +35,8 @@ const PIECES: usize = 256;
 /// Where marks are, and how far from each other.
 const MARKS: u64 = BACK_ADDR + (1 << 36);
 const MARK: u64 = 1 << 30;
+/// Bytes of the spare stack.
+const SPARE: usize = 64 << 10;
 /// Most descriptors of files whose places are known.
 const MAX_PLACES: usize = 64;
 /// Most pages of a mark in memory that was mapped since the first choice.
@@ -67,6 +69,14 @@ struct Apart {
     /// See [`places`].
     n_places: usize,
     places: [u64; MAX_PLACES],
+    /// See [`spare_stack`].
+    spare: Spare,
+}
+
+/// See [`spare_stack`].
+#[repr(C, align(64))]
+struct Spare {
+    _memory: [u8; SPARE],
 }
 
 /// What a mark begins with; behind it are copies: of the pages that are kept, then of more.
@@ -133,6 +143,7 @@ fn stand() {
         machine().does_not_go_back(why);
         return;
     }
+    stacks::forget_the_dead();
     // Everything from here on is as it is kept.
     let frame = first_frame();
     let fs = fiber_of(local().cur).fs;
@@ -486,10 +497,16 @@ fn put_back() {
     (apart().program, apart().fs) = apart().first;
 }
 
-/// The lowest address of the piece of memory that has a stack pointer, where it was there at the first choice.
-pub fn stack_of(sp: u64) -> Option<u64> {
+/// The lowest address of the first thread's stack, if it has its stack pointer there.
+pub fn first_stack(sp: u64) -> Option<u64> {
     let spans = &apart().spans[..apart().n_spans];
-    spans.iter().find(|span| span.start <= sp && sp < span.end).map(|span| span.start)
+    let is_it = |span: &&Span| span.start <= sp && sp <= local().stack && local().stack < span.end;
+    spans.iter().find(is_it).map(|span| span.start)
+}
+
+/// Where a stack ends that is no part of what is put back, and that nobody is on. `None`: the process does not go back.
+pub fn spare_stack() -> Option<u64> {
+    track().armed.then(|| &raw const apart().spare as u64 + SPARE as u64)
 }
 
 /// Descriptors of files with places in them that were open at the first choice.

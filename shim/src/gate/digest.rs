@@ -62,13 +62,16 @@ impl Dead {
         for t in 0..world().threads.len {
             let ([low, high], [sp, ..]) = (fiber_of(t).stack, fiber_of(t).stand);
             let is_over = world().threads[t].state == ThreadState::EXITED;
-            if low != 0 && is_over {
-                dead.add((low, high));
+            if is_over {
+                // What the program has for a stack of its own it may use for something else.
+                if low != 0 && fiber_of(t).of_libc {
+                    dead.add((low, high));
+                }
             } else if (low..high).contains(&sp) {
                 dead.add((low, sp));
             } else if world().procs[local().pid].main_thread == t {
                 // The first thread's grows down from where the kernel has put it.
-                if let Some(low) = back::stack_of(sp) {
+                if let Some(low) = back::first_stack(sp) {
                     dead.add((low, sp));
                 }
             }
@@ -108,10 +111,45 @@ fn local_place() -> (u64, u64) {
     (at, at + size_of_val(local()) as u64)
 }
 
+core::arch::global_asm!(
+    // vs_tell_on(top): comes_to_state() on the stack that ends at `top`.
+    ".hidden vs_tell_on",
+    ".globl vs_tell_on",
+    ".type vs_tell_on,@function",
+    "vs_tell_on:",
+    ".cfi_startproc",
+    " push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    " mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    " mov rsp, rdi",
+    " call {comes_to_state}",
+    " leave",
+    ".cfi_def_cfa rsp, 8",
+    " ret",
+    ".cfi_endproc",
+    ".size vs_tell_on, .-vs_tell_on",
+    comes_to_state = sym comes_to_state,
+);
+
+extern "C" {
+    fn vs_tell_on(top: u64);
+}
+
 /// The execution has come to a state.
 #[cold]
 #[inline(never)]
 pub fn tell() {
+    match back::spare_stack() {
+        // The program's stack may be small.
+        // SAFETY: nobody else is on that stack, which is mapped, and this returns to this one.
+        Some(top) => unsafe { vs_tell_on(top) },
+        None => machine().comes_to_state(None),
+    }
+}
+
+extern "C" fn comes_to_state() {
     let memory = digest();
     machine().comes_to_state(memory);
 }
@@ -150,7 +188,7 @@ fn digest() -> Option<[u64; 2]> {
 fn of_fiber(fiber: &FiberState) -> [u64; 2] {
     #[rustfmt::skip]
     let FiberState {
-        context: _, stand, stack: _, fs, start: _, clear_tid, altstack, in_call: _, place, uses_for, forks, holds_list, fork_returns, looked: _, settled,
+        context: _, stand, stack: _, fs, start: _, clear_tid, altstack, of_libc: _, in_call: _, place, uses_for, forks, holds_list, fork_returns, looked, settled,
         tsc_faults, faults, spared, reads, n_reads, all_reads: _, rounds, update, interrupted, nice, policy, rt_priority, reset_on_fork, barred, asks_to_end,
         cancellable, fenced, late, n_late, forwarded, name, reserved, ..
     } = fiber;
@@ -158,7 +196,7 @@ fn of_fiber(fiber: &FiberState) -> [u64; 2] {
     let h = &mut mixer;
     (stand, fs, clear_tid, altstack, place, uses_for, forks, holds_list, fork_returns, settled).hash(h);
     (tsc_faults, faults, spared, rounds, interrupted, nice, policy, rt_priority, reset_on_fork).hash(h);
-    (barred, asks_to_end, cancellable, fenced, forwarded, name, reserved).hash(h);
+    (barred, asks_to_end, cancellable, fenced, forwarded, name, reserved, looked).hash(h);
     reads[..usize::from(*n_reads)].hash(h);
     if *n_reads > 0 {
         update.hash(h);

@@ -103,6 +103,8 @@ pub struct Local {
     pub next_start: u64,
     /// See `next_start`.
     pub next_detached: bool,
+    /// See `next_start`: its stack is libc's, and nobody else's business once the thread is over.
+    pub next_stack: bool,
     /// The call that is under way is to pass its return, with which signals are handled: see `turn::returns`.
     pub returns: bool,
     /// A signal is being delivered on purpose: the next handler call is it.
@@ -190,14 +192,26 @@ impl Local {
     pub fn digest(&self) -> [u64; 2] {
         #[rustfmt::skip]
         let Local {
-            phase: _, pid, cur: _, next_start, next_detached, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
+            phase: _, pid, cur: _, next_start, next_detached, next_stack, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
             actions, onces, n_onces, spin, text: _, stack: _, acts: _, quiet_since: _, touches, has_fenced: _, claims, own_uses: _, to_write, own_view,
             late_code, toss_traps, late_told, shares, made_keys, unwinder, streams_armed, streams_copied, exits, leaves, exiting, keeps_walk, removes,
             hooks: _, tells_pages: _, closed: _, outside: _, calls: _,
         } = self;
         let mut mixer = Mixer::new(LOCAL_STATE);
         let h = &mut mixer;
-        (pid, next_start, next_detached, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd).hash(h);
+        (
+            pid,
+            next_start,
+            next_detached,
+            next_stack,
+            returns,
+            delivering,
+            mask_after,
+            altstacks,
+            borrowed,
+            child_has_pidfd,
+        )
+            .hash(h);
         for range in &ranges[..*n_ranges] {
             (range.start, range.end, range.space, range.offset).hash(h);
         }
@@ -233,6 +247,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     cur: NONE,
     next_start: 0,
     next_detached: false,
+    next_stack: false,
     returns: false,
     delivering: false,
     mask_after: None,

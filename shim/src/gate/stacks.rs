@@ -1,6 +1,6 @@
 //! Where the stacks of threads are, and where the threads stand on them: what lies below is dead, see `digest`.
 
-use vsrun_model::Tid;
+use vsrun_model::{ThreadState, Tid};
 
 use super::local::{fiber_of, world};
 
@@ -36,10 +36,19 @@ pub fn stands_at(t: Tid, at: [u64; 8]) {
     fiber_of(t).stand = at;
 }
 
-/// The new thread `t` has that stack, and nobody else has.
-pub fn begins_on(t: Tid, [low, high]: [u64; 2]) {
+/// The new thread `t` has that stack, which is libc's or not, and nobody else has.
+pub fn begins_on(t: Tid, [low, high]: [u64; 2], of_libc: bool) {
     is_gone(low, high);
-    fiber_of(t).stack = [low, high];
+    (fiber_of(t).stack, fiber_of(t).of_libc) = ([low, high], of_libc);
+}
+
+/// Where threads that are over had their stacks nobody has followed so far.
+pub fn forget_the_dead() {
+    for t in 0..world().threads.len {
+        if world().threads[t].state == ThreadState::EXITED {
+            fiber_of(t).stack = [0; 2];
+        }
+    }
 }
 
 /// What lay from `start` to `end` is not there any more, or something else is.

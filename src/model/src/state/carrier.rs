@@ -43,8 +43,11 @@ pub struct FiberState {
     /// the control words of its arithmetic.
     pub stand: [u64; 8],
     /// Where its stack begins and where it ends; zeros: that is not known. What lies from there to its stack pointer is nothing any more, and all of it once the
-    /// thread is over.
+    /// thread is over, if the stack is libc's.
     pub stack: [u64; 2],
+    /// See `stack`.
+    pub of_libc: bool,
+    pad_stack: [u8; 7],
     /// Thread pointer; also its pthread_t.
     pub fs: u64,
     /// Start routine, if known.

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// There is something that comes about in ways that the rest does not tell.
-    fn knows_not(&self) -> bool {
+    pub(super) fn knows_not(&self) -> bool {
         let signals = self.stirred || self.answered || self.signals.len > 0 || self.timers.len > 0 || self.kills;
         let waits = self.any_ghosts || self.n_timers > 0 || self.n_watches > 0 || self.n_awaited > 0;
         signals || waits || self.procs.len > 1 || self.n_cycle > 0 || self.closes()

@@ -44,7 +44,7 @@ impl World {
 
     /// An operation takes its time, unless states are to come again: then time passes only where somebody looks at the clock, or waits.
     pub(crate) fn takes_time(&mut self) {
-        if !self.timeless {
+        if !self.timeless || self.knows_not() {
             self.now += TICK;
         }
     }
