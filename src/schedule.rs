@@ -63,6 +63,8 @@ pub struct Schedule {
     pub loops: Option<u32>,
     /// Whether it ends where it comes to a state that was met before.
     pub states: States,
+    /// The time is a part of these states from the beginning: the program looks at the clock.
+    pub timed: bool,
 }
 
 /// Whether states are told apart, see [`vsrun_model::states`].

@@ -131,6 +131,8 @@ pub struct Trace {
     pub touched: Vec<Touched>,
     /// Where states are told apart: those before the steps behind the prefix, and that after the last one.
     pub states: Vec<State>,
+    /// The program has looked at the clock.
+    pub told_time: bool,
 }
 
 impl Trace {
@@ -186,6 +188,7 @@ impl Trace {
             beyond: not_proven_in(world),
             touched: Vec::new(),
             states: states(arena),
+            told_time: world.told_time,
         }
     }
 

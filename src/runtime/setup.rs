@@ -174,6 +174,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         guide_len: guide_that_fits(schedule.prefix.len(), schedule.guide.len()) as u32,
         timeless: spec.options.timeless,
         states: schedule.states != States::Off,
+        timed: schedule.timed,
         loops: schedule.loops.map_or(0, |at| at.saturating_add(1)),
     }
 }

@@ -31,6 +31,8 @@ pub struct Stateful {
     running: BTreeMap<u64, (Item, State)>,
     ticket: u64,
     partial: bool,
+    /// The time is a part of states: the program looks at the clock. As long as it is not known to, states may differ in time alone, so then all begins again.
+    timed: bool,
     transitions: u64,
     /// States that were met first by an execution, and executions that came to one that was met before.
     states: u64,
@@ -130,18 +132,20 @@ impl Search for Stateful {
         if let Some(schedule) = self.shown() {
             return Some(schedule);
         }
+        let first = !self.begun;
         let Some((item, state)) = self.take() else {
             self.look(true);
             return self.shown();
         };
         self.ticket += 1;
-        let states = if self.ticket == 1 { States::Begin } else { States::On };
+        let states = if first { States::Begin } else { States::On };
         let schedule = Schedule {
             ticket: self.ticket,
             prefix: item.prefix.clone(),
             policy: Policy::STAY,
             record: true,
             states,
+            timed: self.timed,
             ..Schedule::default()
         };
         self.running.insert(self.ticket, (item, state));
@@ -154,6 +158,11 @@ impl Search for Stateful {
             return;
         }
         let Some((item, first)) = self.running.remove(&ticket) else { return };
+        if trace.told_time && !self.timed {
+            let transitions = self.transitions + item.transitions(trace);
+            *self = Stateful { timed: true, ticket: self.ticket, transitions, ..Stateful::default() };
+            return;
+        }
         self.partial |= is_partial(trace);
         self.transitions += item.transitions(trace);
         let met = trace.end == vsrun_model::End::MET;

@@ -361,7 +361,7 @@ pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
         }
         if let Some(until) = until {
             let over = done < a[2].min(1024) && is_over(until);
-            time::put_timespec(a[4], if over { 0 } else { until.saturating_sub(world().now) });
+            time::put_timespec(a[4], if over { 0 } else { until.saturating_sub(model().told_clock()) });
             if over {
                 break;
             }
@@ -373,7 +373,7 @@ pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
 /// Whether the kernel, which looks at the time after each message only (net/socket.c, do_recvmmsg), finds it over: at any moment it may
 /// have passed.
 fn is_over(until: u64) -> bool {
-    if world().now >= until {
+    if model().told_clock() >= until {
         return true;
     }
     if !world().timeouts_any {

@@ -81,7 +81,7 @@ fn tell_left(nr: i64, a: [u64; 6], end: u64) {
     if at == 0 || writable(at, 16) < 16 {
         return;
     }
-    let left = end.saturating_sub(world().now);
+    let left = end.saturating_sub(model().told_clock());
     time::put_timespec(at, left);
     if nr == libc::SYS_select {
         store(at + 8, left % 1_000_000_000 / 1000);

@@ -274,7 +274,7 @@ functions! {
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir
     pthread_setattr_default_np pthread_getattr_default_np
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
-    pthread_getaffinity_np pthread_setaffinity_np __register_atfork dlmopen _IO_list_lock _IO_list_unlock
+    pthread_getaffinity_np pthread_setaffinity_np __register_atfork dlmopen makecontext _IO_list_lock _IO_list_unlock
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

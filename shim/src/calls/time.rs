@@ -185,7 +185,7 @@ pub fn sleep_until(deadline: u64, left: u64) -> i64 {
         false => gate::pass(Op::new(Kind::SLEEP).until(deadline)),
     };
     if result != 0 && left != 0 {
-        put_timespec(left, deadline.saturating_sub(world().now));
+        put_timespec(left, deadline.saturating_sub(model().told_clock()));
     }
     result
 }

@@ -515,13 +515,13 @@ pub fn places() -> impl Iterator<Item = u64> {
 }
 
 /// Shows each page that may have something else than at the first choice, or was not there then, and the copy of it that is kept. False: the kernel does not
-/// know them all.
+/// know them all, or one cannot be read.
 pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
     let (n_spans, n_pages) = (apart().n_spans, apart().n_pages);
     for i in 0..n_pages {
         let page = apart().pages[i];
-        if track().still_there(page, page + PAGE) == Some((page, page + PAGE)) {
-            each(page, Some(copy_of(i)));
+        if track().still_there(page, page + PAGE) == Some((page, page + PAGE)) && !show(page, Some(copy_of(i)), each) {
+            return false;
         }
     }
     let mut i = 0;
@@ -533,12 +533,8 @@ pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
             i += 1;
         }
         let mut shows = |from: u64, to: u64| {
-            for page in (from..to).step_by(PAGE as usize) {
-                if apart().pages[..n_pages].binary_search(&page).is_err() {
-                    each(page, None);
-                }
-            }
-            true
+            let kept = |page: &u64| apart().pages[..n_pages].binary_search(page).is_ok();
+            (from..to).step_by(PAGE as usize).all(|page| kept(&page) || show(page, None, each))
         };
         let mut at = start;
         while let Some((from, to)) = track().still_there(at, end) {
@@ -552,10 +548,19 @@ pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
     let mut fresh = track().fresh().iter().copied().chain([heap]).filter(|(from, to)| from < to);
     fresh.all(|(from, to)| {
         written::there(from, to, &mut apart().told, &mut |from, to| {
-            (from..to).step_by(PAGE as usize).for_each(|page| each(page, None));
-            true
+            (from..to).step_by(PAGE as usize).all(|page| show(page, None, each))
         })
     })
+}
+
+/// Shows a page, where something stands in it. False: that cannot be read.
+fn show(page: u64, copy: Option<u64>, each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
+    match track().is_readable(page) {
+        Some(true) => each(page, copy),
+        Some(false) => return false,
+        None => {}
+    }
+    true
 }
 
 /// Of each page that was written there is a copy.

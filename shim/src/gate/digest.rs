@@ -5,7 +5,7 @@
 //! with their copies, others that were written count as they are, as do those of memory that was mapped since. Of these zeros are nothing.
 //!
 //! NOTE \[Dead\] What lies below a stack pointer is dead and counts as zeros: of who runs, of who waits, and of a thread that is over as long as nobody else has
-//! its stack. Stack pointers, and registers that a call keeps, are those at one place in the gate (`stacks`): what the gate does further down is the same
+//! its stack; once the program has made contexts (makecontext), only the latter. Stack pointers, and registers that a call keeps, are those at one place in the gate (`stacks`): what the gate does further down is the same
 //! for all. The state of this library is told field by field, where it does not lie in the arena; stacks of its own are dead.
 //!
 //! NOTE \[Unknown\] A process that does not go back, or has done what cannot be undone, tells nothing: then no state is taken for one that was met.
@@ -67,6 +67,8 @@ impl Dead {
                 if low != 0 && fiber_of(t).of_libc {
                     dead.add((low, high));
                 }
+            } else if local().contexts {
+                // It may stand on a piece of its own stack, above what it comes back to.
             } else if (low..high).contains(&sp) {
                 dead.add((low, sp));
             } else if world().procs[local().pid].main_thread == t {
@@ -176,13 +178,22 @@ fn digest() -> Option<[u64; 2]> {
     }
     for fd in track().opened_since().chain(back::places()) {
         let place = bare(libc::SYS_lseek, [fd, 0, libc::SEEK_CUR as u64, 0, 0, 0]);
-        (fd, place).hash(&mut mixer);
+        let flags = [libc::F_GETFD, libc::F_GETFL].map(|asked| bare(libc::SYS_fcntl, [fd, asked as u64, 0, 0, 0, 0]));
+        (fd, place, flags, which_file(fd)).hash(&mut mixer);
     }
     let dead = Dead::now();
     let mut memory = [0; 2];
     back::each_page(&mut |page, copy| memory = together(memory, dead.page(page, copy))).then_some(())?;
     mixer.pair(memory);
     Some(mixer.digest())
+}
+
+/// Device and inode of what is open as `fd`; zeros: nothing is.
+fn which_file(fd: u64) -> [u64; 2] {
+    // SAFETY: a struct of numbers, of which all zeros is a value.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    bare(libc::SYS_fstat, [fd, &raw mut stat as u64, 0, 0, 0, 0]);
+    [stat.st_dev, stat.st_ino]
 }
 
 fn of_fiber(fiber: &FiberState) -> [u64; 2] {

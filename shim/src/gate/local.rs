@@ -105,6 +105,8 @@ pub struct Local {
     pub next_detached: bool,
     /// See `next_start`: its stack is libc's, and nobody else's business once the thread is over.
     pub next_stack: bool,
+    /// The program has made a context (makecontext).
+    pub contexts: bool,
     /// The call that is under way is to pass its return, with which signals are handled: see `turn::returns`.
     pub returns: bool,
     /// A signal is being delivered on purpose: the next handler call is it.
@@ -192,7 +194,7 @@ impl Local {
     pub fn digest(&self) -> [u64; 2] {
         #[rustfmt::skip]
         let Local {
-            phase: _, pid, cur: _, next_start, next_detached, next_stack, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
+            phase: _, pid, cur: _, next_start, next_detached, next_stack, contexts, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
             actions, onces, n_onces, spin, text: _, stack: _, acts: _, quiet_since: _, touches, has_fenced: _, claims, own_uses: _, to_write, own_view,
             late_code, toss_traps, late_told, shares, made_keys, unwinder, streams_armed, streams_copied, exits, leaves, exiting, keeps_walk, removes,
             hooks: _, tells_pages: _, closed: _, outside: _, calls: _,
@@ -204,6 +206,7 @@ impl Local {
             next_start,
             next_detached,
             next_stack,
+            contexts,
             returns,
             delivering,
             mask_after,
@@ -248,6 +251,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     next_start: 0,
     next_detached: false,
     next_stack: false,
+    contexts: false,
     returns: false,
     delivering: false,
     mask_after: None,

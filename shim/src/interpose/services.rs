@@ -7,7 +7,7 @@ use vsrun_model::world::LIBC_THREADS;
 use crate::calls::stream::{in_directory, uses};
 use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
 use crate::gate::shield;
-use crate::gate::{end, model};
+use crate::gate::{end, local, model};
 
 fn asks_for(work: impl FnOnce() -> i32) -> i32 {
     model().never_comes(LIBC_THREADS);
@@ -82,4 +82,40 @@ extern "C" fn opened_in(namespace: i64) -> u64 {
         end::unsupported(&[b"dlmopen: libraries in a namespace of their own"]);
     }
     libc_functions().dlmopen
+}
+
+/// Goes on to libc's, with all arguments of the function that the context is to run.
+///
+/// # Safety
+/// As makecontext.
+#[unsafe(naked)]
+#[no_mangle]
+unsafe extern "C" fn makecontext(context: u64, function: u64, arguments: i32) {
+    // SAFETY: seven words keep the stack aligned as a call wants it; the arguments and the stack are the caller's again where libc's function
+    // is jumped to.
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push r9",
+        "call {}",
+        "pop r9",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        sym makes_context
+    )
+}
+
+/// A context may run on any memory, a piece of a thread's stack too: then what is below it is not dead.
+extern "C" fn makes_context() -> u64 {
+    local().contexts = true;
+    libc_functions().makecontext
 }

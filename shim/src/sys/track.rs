@@ -22,8 +22,15 @@ const MAX_TOUCHED: usize = 512;
 const SIGNALS: usize = 64;
 /// Purposes of hashes.
 const EDGE: u64 = 16;
-const TOUCHED: u64 = 17;
-const CHANGED: u64 = 18;
+const UNMAPPED: u64 = 17;
+const PROTECTED: u64 = 24;
+/// Most pieces of memory of which is kept what may be done there.
+const MAX_PROTECTED: usize = 512;
+/// What may be done with memory that is mapped, of which nothing is kept.
+const READ_WRITE: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+/// MADV_GUARD_INSTALL (Linux 6.13); in place of what may be done with memory: nobody may use it, and nothing is there.
+const GUARD_INSTALL: i32 = 102;
+const GUARDED: u64 = 1 << 32;
 /// Most pages that are told.
 const MAX_MISSED: usize = 512;
 
@@ -83,6 +90,12 @@ pub struct Track {
     /// What was unmapped or protected of those in `fresh`, or changed again of `changes`: a mark from before is of no use then.
     n_touched: usize,
     touched: [(u64, u64); MAX_TOUCHED],
+    /// What may be done with memory that was protected since, or was mapped since as something else than [`READ_WRITE`]: from an address to another one. No
+    /// two pieces overlap.
+    n_protected: usize,
+    protected: [(u64, u64, u64); MAX_PROTECTED],
+    /// There is more of that than there is room for, or it is not known.
+    unknown: bool,
     /// No marks are made any more.
     odd: bool,
     /// The end of the heap (brk) then.
@@ -120,6 +133,9 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     changes: [Change { piece: NOWHERE, unmapped: false }; MAX_CHANGES],
     n_touched: 0,
     touched: [(0, 0); MAX_TOUCHED],
+    n_protected: 0,
+    protected: [(0, 0, 0); MAX_PROTECTED],
+    unknown: false,
     odd: false,
     heap: 0,
     printed: 0,
@@ -178,7 +194,14 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             track().about_to(a[0], pages_end(a[0], a[1]), false);
             // What stands there could not be put back without a change of that.
             track().odd |= a[2] as i32 & libc::PROT_WRITE == 0;
-            bare(nr, a)
+            let result = bare(nr, a);
+            if result >= 0 {
+                track().protects(a[0], pages_end(a[0], a[1]), a[2]);
+            } else {
+                // It may have been done in part.
+                track().unknown = true;
+            }
+            result
         }
         libc::SYS_brk => {
             if a[0] != 0 && a[0] < track().heap {
@@ -256,6 +279,9 @@ fn mapped(nr: i64, a: [u64; 6]) -> i64 {
     }
     track().unmapped(start, end);
     track().add(start, end);
+    if a[2] != READ_WRITE {
+        track().protect(start, end, a[2]);
+    }
     result
 }
 
@@ -268,7 +294,17 @@ fn advise(a: [u64; 6]) -> i64 {
         // What is there then is there as if it had been used.
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => true,
         libc::MADV_DONTNEED => track().can_lose(start, end),
-        _ => track().parts(start, end, &mut |_, _, _, span| span.is_none()),
+        advice => {
+            match advice {
+                GUARD_INSTALL => {
+                    track().odd = true;
+                    track().protect(start, end, GUARDED);
+                }
+                // How it goes on is not kept.
+                _ => track().unknown = true,
+            }
+            track().parts(start, end, &mut |_, _, _, span| span.is_none())
+        }
     };
     if !leaves_nothing {
         track().hinder(Hinders(libc::SYS_madvise as u32));
@@ -282,6 +318,7 @@ impl Track {
         (self.armed, self.why, self.heap, self.gone) = (true, Hinders::NONE, heap, gone);
         (self.n, self.n_changes, self.n_missed, self.n_touched) = (0, 0, 0, 0);
         (self.descriptors, self.handled, self.odd) = ([0; 16], 0, false);
+        (self.n_protected, self.unknown) = (0, false);
     }
 
     /// What vsrun has said of the process: descriptors that are printed to, where the spans stand, and the addresses of pages that are kept.
@@ -454,7 +491,8 @@ impl Track {
     /// What the process has done outside of memory since the first choice, as far as that can be told: mappings, in whatever order they were made, and
     /// descriptors. `None`: there is more than that.
     pub fn digest(&self) -> Option<[u64; 2]> {
-        if !self.armed || self.why != Hinders::NONE || self.n_missed > 0 || self.n_touched > MAX_TOUCHED {
+        let known = self.why == Hinders::NONE && !self.unknown && self.n_missed == 0;
+        if !self.armed || !known {
             return None;
         }
         let edge = |at: u64| Mixer::of(EDGE, &at);
@@ -464,11 +502,12 @@ impl Track {
             let (from, to) = (edge(from), edge(to));
             all = together(all, [to[0].wrapping_sub(from[0]), to[1].wrapping_sub(from[1])]);
         }
-        for part in &self.touched[..self.n_touched] {
-            all = together(all, Mixer::of(TOUCHED, part));
+        for (from, to, prot) in &self.protected[..self.n_protected] {
+            let (from, to) = (Mixer::of(PROTECTED, &(from, prot)), Mixer::of(PROTECTED, &(to, prot)));
+            all = together(all, [to[0].wrapping_sub(from[0]), to[1].wrapping_sub(from[1])]);
         }
-        for Change { piece, unmapped } in &self.changes[..self.n_changes] {
-            all = together(all, Mixer::of(CHANGED, &(piece.start, piece.end, piece.prot, unmapped)));
+        for Change { piece, .. } in self.changes[..self.n_changes].iter().filter(|change| change.unmapped) {
+            all = together(all, Mixer::of(UNMAPPED, &(piece.start, piece.end)));
         }
         let mut mixer = Mixer::new(EDGE);
         mixer.pair(all);
@@ -615,9 +654,66 @@ impl Track {
         span.is_empty() && !self.has_changed(start, end)
     }
 
+    /// Whether what stands in a page can be read. `None`: nothing stands there.
+    pub fn is_readable(&self, page: u64) -> Option<bool> {
+        let piece = self.protected[..self.n_protected].iter().find(|piece| piece.0 <= page && page < piece.1);
+        match piece.map_or(READ_WRITE, |piece| piece.2) {
+            GUARDED => None,
+            prot => Some(prot & libc::PROT_READ as u64 != 0),
+        }
+    }
+
+    /// Memory is protected; where a guard is it stays.
+    fn protects(&mut self, start: u64, end: u64, prot: u64) {
+        let pieces = &self.protected[..self.n_protected];
+        self.unknown |= pieces.iter().any(|piece| piece.2 == GUARDED && piece.0 < end && start < piece.1);
+        self.protect(start, end, prot);
+    }
+
+    /// That may be done with memory there from now on.
+    fn protect(&mut self, start: u64, end: u64, prot: u64) {
+        self.forget_protected(start, end);
+        self.note_protected(start, end, prot);
+    }
+
+    fn forget_protected(&mut self, start: u64, end: u64) {
+        let mut i = 0;
+        while i < self.n_protected {
+            let (from, to, was) = self.protected[i];
+            if to <= start || end <= from {
+                i += 1;
+                continue;
+            }
+            self.n_protected -= 1;
+            self.protected[i] = self.protected[self.n_protected];
+            self.note_protected(from, start.max(from), was);
+            self.note_protected(end.min(to), to, was);
+        }
+    }
+
+    fn note_protected(&mut self, start: u64, end: u64, prot: u64) {
+        if start >= end {
+            return;
+        }
+        // One that goes on where another one ends is one with it.
+        let pieces = &mut self.protected[..self.n_protected];
+        if let Some(last) = pieces.iter_mut().find(|last| (last.1, last.2) == (start, prot)) {
+            last.1 = end;
+            return;
+        }
+        match self.protected.get_mut(self.n_protected) {
+            Some(piece) => {
+                *piece = (start, end, prot);
+                self.n_protected += 1;
+            }
+            None => self.unknown = true,
+        }
+    }
+
     /// Nothing is mapped there any more, or something else is.
     fn unmapped(&mut self, start: u64, end: u64) {
         (self.gone)(start, end);
+        self.forget_protected(start, end);
         let mut i = 0;
         while i < self.n {
             let (from, to) = self.fresh[i];

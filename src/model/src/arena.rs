@@ -24,7 +24,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 72;
+pub const VERSION: u32 = 73;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -266,6 +266,8 @@ pub struct Plan {
     pub timeless: bool,
     /// States are told apart, and the execution ends behind its prefix where it comes to one that was met before; see `sched::states`.
     pub states: bool,
+    /// The time is a part of them from the beginning: the program looks at the clock, see `World::told_time`.
+    pub timed: bool,
     /// 1 + the choices of the prefix that lead to a state to which the others lead back, where the execution ends; 0: it goes on. See `End::LOOP`.
     pub loops: u32,
 }

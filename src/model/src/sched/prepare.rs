@@ -86,6 +86,7 @@ impl Arena {
             self.orders.begin();
         }
         (self.world.past_cycles, self.world.timeless) = (plan.past_cycles, plan.timeless);
+        self.world.told_time |= plan.timed;
         self.steps.clear();
         self.seen.clear();
         self.records.clear();

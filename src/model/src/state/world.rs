@@ -291,7 +291,7 @@ pub struct World {
     pub livelock: u32 = kept,
     /// An execution whose states are told apart has come to one that is not told from others.
     pub untold: bool = at(false),
-    /// The program has looked at the clock.
+    /// The program has looked at the clock, or is going to.
     pub told_time: bool = at(false),
     /// Virtual monotonic time, ns.
     pub now: u64 = at(START),

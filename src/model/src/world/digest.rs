@@ -3,7 +3,7 @@
 //!
 //! Everything counts that is not shown here not to: a field that comes later has to be named below, or this does not compile. What does not count:
 //!
-//! * *Names by the order of creation.* Objects stand for themselves by where they live, and how often something lived there before.
+//! * *Names by the order of creation.* Objects stand for themselves by where they live; how often something lived there before is a matter of names.
 //! * *What is noted for the search and for reports*: recorded effects, progress, counts of transitions. How late something was is kept where it
 //!   decides something.
 //! * *What follows from the rest*: chains of queues (ordered by thread), of buckets, heads of free lists.
@@ -16,7 +16,7 @@
 use core::hash::Hash;
 
 use crate::base::mixer::{together, Mixer};
-use crate::base::{ObjId, Op, Tid, NONE, TIMED};
+use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED};
 use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, TICKS};
 
 /// Purposes of hashes.
@@ -81,7 +81,7 @@ impl World {
         match self.objects.get(id) {
             Some(object) => {
                 let mut mixer = Mixer::new(NAME);
-                (object.key, object.generation).hash(&mut mixer);
+                object.key.hash(&mut mixer);
                 mixer.digest()
             }
             None => [0, id.into()],
@@ -90,6 +90,8 @@ impl World {
 
     fn digest_of_op(&self, t: Tid, op: &Op, h: &mut Mixer) {
         let Op { kind, flags, signals: _, obj, obj2, mask, arg, deadline } = *op;
+        // Which round of a barrier it is decides nothing.
+        let arg = if kind == Kind::BARRIER_WAKE { i64::from(arg > 0) } else { arg };
         (kind, flags, mask, arg).hash(h);
         let operands = op.operands();
         for (at, n) in [obj, obj2].into_iter().enumerate() {
@@ -172,12 +174,13 @@ impl World {
     fn digest_of_object(&self, id: ObjId) -> [u64; 2] {
         #[rustfmt::skip]
         let Object {
-            key, generation, flags, owner, count, value, extra, waiters: _, n_waiters, hash_next: _, space_next: _, user, sharing, order, pad: _, waker,
+            key, generation: _, flags, owner, count, value, extra, waiters: _, n_waiters, hash_next: _, space_next: _, user, sharing, order, pad: _, waker,
             pad2: _, left_at: _, used_at, users, takes, left,
         } = self.objects[id];
+        let value = if key.kind == ObjKind::BARRIER { 0 } else { value };
         let mut mixer = Mixer::new(OBJECT);
         let h = &mut mixer;
-        (key, generation, flags, owner, count, value, n_waiters, waker != 0).hash(h);
+        (key, flags, owner, count, value, n_waiters, waker != 0).hash(h);
         (sharing, order).hash(h);
         match key.kind {
             // The list of its readers.

@@ -49,6 +49,12 @@ impl World {
         }
     }
 
+    /// Virtual monotonic time, ns, of which the program is told in another way than by reading the clock.
+    pub fn told_clock(&mut self) -> u64 {
+        self.told_time = true;
+        self.now
+    }
+
     /// Virtual monotonic time, ns, as the program reads it.
     pub fn read_clock(&mut self) -> u64 {
         self.told_time = true;
