@@ -53,8 +53,7 @@ pub const POOL_FD: i32 = 251;
 pub const RANDOM_FD: i32 = 252;
 /// Descriptor of the guard's pipe, without a supervisor.
 pub const GUARD_FD: i32 = 253;
-/// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
-/// take for their scripts.
+/// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells take for their scripts.
 pub const FIRST_FD: i32 = 245;
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
@@ -257,8 +256,7 @@ pub struct Plan {
     pub merges: bool,
     /// There is memory of which each use is an operation, in [`Arena::words`].
     pub has_words: bool,
-    /// What a thread does to pages of memory that no other one has used yet is not recorded, but where another one comes to such a page that is told: see
-    /// [`Arena::met`].
+    /// What a thread does to pages that no other one has used yet is not recorded; where another one comes to such a page that is told: see [`Arena::met`].
     pub own_pages: bool,
     /// Which operations of different threads come one after the other is noted, in [`Arena::orders`].
     pub orders: bool,

@@ -17,7 +17,7 @@ use core::hash::Hash;
 
 use crate::base::mixer::{together, Mixer};
 use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED};
-use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, TICKS};
+use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, DESTROYED, TICKS};
 
 /// Purposes of hashes.
 const WORLD: u64 = 1;
@@ -81,7 +81,8 @@ impl World {
         match self.objects.get(id) {
             Some(object) => {
                 let mut mixer = Mixer::new(NAME);
-                object.key.hash(&mut mixer);
+                // What has been destroyed there is something else.
+                (object.key, object.flags & DESTROYED).hash(&mut mixer);
                 mixer.digest()
             }
             None => [0, id.into()],
