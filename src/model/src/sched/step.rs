@@ -376,6 +376,8 @@ impl Arena {
         (t, if waits { 1 } else { value })
     }
 
+    /// Within the step: both have room for records on the stack, and that of the program may be small.
+    #[inline(always)]
     fn record(&mut self, t: Tid, value: u32) {
         self.follow(t, value);
         if self.plan.orders {
