@@ -8,8 +8,8 @@ use super::local::{fiber_of, world};
 macro_rules! stands {
     ($thread:expr) => {
         if crate::gate::local::arena().plan.states {
-            let at = crate::gate::stacks::stand_of($thread);
-            // SAFETY: it writes these eight words of the arena and nothing else. A place on the stack would make that larger for all programs.
+            let mut at = [0u64; 8];
+            // SAFETY: it writes these words and nothing else.
             unsafe {
                 core::arch::asm!(
                     "mov [{0}], rsp",
@@ -21,18 +21,19 @@ macro_rules! stands {
                     "mov [{0} + 48], r15",
                     "stmxcsr [{0} + 56]",
                     "fnstcw [{0} + 60]",
-                    in(reg) at,
+                    in(reg) at.as_mut_ptr(),
                     options(nostack, preserves_flags),
                 );
             }
+            crate::gate::stacks::stands_at($thread, at);
         }
     };
 }
 pub(super) use stands;
 
-/// Where it is kept where thread `t` stands.
-pub fn stand_of(t: Tid) -> *mut u64 {
-    fiber_of(t).stand.as_mut_ptr()
+/// Thread `t` stands there.
+pub fn stands_at(t: Tid, at: [u64; 8]) {
+    fiber_of(t).stand = at;
 }
 
 /// The new thread `t` has that stack, which is libc's or not, and nobody else has.
