@@ -25,14 +25,7 @@ case "${1:-}" in
     *) echo "usage: scripts/bench.sh [--short]" >&2; exit 2 ;;
 esac
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 for name in philosophers lockcount operation; do
     "${CC:-gcc}" -O2 -o "$dir/$name" "scripts/bench/$name.c" -lpthread
 done

@@ -30,13 +30,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 if [ $same = 1 ]; then
     mkdir "$dir/same"
     python3 -B scripts/checkpoints/same.py "$vsrun" "$PWD/c-tests" "$dir/same" "$word" "$short"

@@ -24,14 +24,7 @@ case "${1:-}" in
 esac
 command -v valgrind >/dev/null || helgrind=
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 "${CC:-gcc}" -O2 -g -o "$dir/work" scripts/cost/work.c -lpthread
 tsan=yes
 "${CC:-gcc}" -O2 -g -fsanitize=thread -o "$dir/tsan" scripts/cost/work.c -lpthread 2>/dev/null || tsan=

@@ -32,13 +32,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 # A copy of its own, so that it shares no memory with what runs beside.
 cp "$vsrun" "$dir/vsrun"
 "${CC:-gcc}" -O2 -o "$dir/program" scripts/experiment/program.c -lpthread

@@ -18,14 +18,7 @@ case "${1:-}" in
     *) echo "usage: scripts/patched.sh [--short]" >&2; exit 2 ;;
 esac
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 here=$(pwd)/scripts/patched
 "${CXX:-g++}" -std=c++17 -O2 -g -o "$dir/throws" "$here/throws.cc" -lpthread
 "${CC:-gcc}" -O2 -g -o "$dir/zlib" "$here/zlib.c" -lz -lpthread 2>/dev/null || :

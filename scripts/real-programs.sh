@@ -22,14 +22,7 @@ case "${1:-}" in
     *) echo "usage: scripts/real-programs.sh [--short]" >&2; exit 2 ;;
 esac
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-vsrun=$(realpath "$VSRUN")
+. scripts/vsrun.sh
 here=$(pwd)/scripts/real
 cd "$dir"
 

@@ -21,10 +21,5 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-if [ -z "${VSRUN:-}" ]; then
-    cargo build --release --quiet
-    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
-fi
-python3 -B scripts/states/same.py "$(realpath "$VSRUN")" "$PWD/c-tests" "$dir" "$word" "$short"
+. scripts/vsrun.sh
+python3 -B scripts/states/same.py "$vsrun" "$PWD/c-tests" "$dir" "$word" "$short"

@@ -1,42 +1,28 @@
 """Each program of c-tests with every way to come to where executions begin: `scripts/checkpoints.sh --same`."""
 import glob
-import json
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from c_tests import cases, compiled
+from c_tests import Failed, bugs, cases, compiled, explored
 
 vsrun, tests, work, word, short = sys.argv[1:6]
 # A sample of kinds of operations, memory and ends.
 DOZEN = "back_marks back_memory barrier cond_two_waiters lockcount philosophers_threads producers_consumers race_behind_circle rwlock_cross signal_mutex".split()
 WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"]]
-# Exit statuses of an exploration that went as it should; more where a case expects it.
-WENT = [0, 1, 3]
 # Where the clock or a lot decides, or there is one execution only, there is nothing to compare.
 OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena", "--divergence-timeout"]
 SECONDS = 60
 
 
-class Failed(Exception):
-    """vsrun did, so there is nothing to compare."""
-
-
 def told(words, keys):
     """What has to be the same, and how many executions went back."""
-    try:
-        done = subprocess.run([vsrun] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=work, timeout=SECONDS)
-        report = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
+    done = explored(vsrun, words, keys, work, SECONDS)
+    if done is None:
         return "no end", 0
-    except ValueError:
-        raise Failed(f"exit status {done.returncode}, no report: {done.stderr.decode(errors='replace')[-300:]}")
-    if done.returncode not in WENT and str(done.returncode) != keys.get("exit"):
-        raise Failed(f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-300:]}")
-    same = {"exit": done.returncode} | {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
-    # Where a thread is that runs for ever is a matter of when it is looked at.
-    same["bugs"] = [(bug["kind"], bug["summary"] if bug["kind"] != "divergence" else "") for bug in report["bugs"]]
+    status, report = done
+    same = {"exit": status} | {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
+    same["bugs"] = bugs(report)
     same["outcomes"] = (report.get("outcomes") or {}).get("different")
     return same, report["from_marks" if "--marks" in words else "rolled_back"]
 
