@@ -111,6 +111,11 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     if scenario.then.is_some() || scenario.steps.is_empty() {
         return Err(Failure::environment("the scenario has no steps of its own, so none of them can be changed"));
     }
+    if scenario.options.loops.is_some() {
+        return Err(Failure::environment(
+            "the scenario goes round for ever because it is made to: any other choice leads away from that, and none for good",
+        ));
+    }
     if scenario.options.real_files {
         return Err(Failure::environment(
             "in the scenario files are really changed (--files real), which is not to be done many times",
