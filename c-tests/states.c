@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -122,6 +123,14 @@ static APART void asked(const char *what)
         VS_assert(*at == 1);
     if (!strcmp(what, "open"))
         VS_assert(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+    if (!strcmp(what, "left")) {
+        /* What is left of a timeout is less than it was. */
+        struct timeval left = {1, 0};
+        fd_set none;
+        FD_ZERO(&none);
+        FD_SET(ends[1], &none);
+        VS_assert(select(ends[1] + 1, 0, &none, 0, &left) == 1 && left.tv_sec == 0);
+    }
     if (!strcmp(what, "slept")) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -137,7 +146,7 @@ static APART void prepared(const char *what)
 {
     if (!strcmp(what, "mprotect"))
         *(at = mapped(PROT_READ | PROT_WRITE)) = 1;
-    if (!strcmp(what, "cloexec"))
+    if (!strcmp(what, "cloexec") || !strcmp(what, "left"))
         VS_assert(!pipe(ends));
     if (!strcmp(what, "stack"))
         runs_on(stack), at = stack;

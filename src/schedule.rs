@@ -63,6 +63,8 @@ pub struct Schedule {
     pub loops: Option<u32>,
     /// Whether it ends where it comes to a state that was met before.
     pub states: States,
+    /// After so many choices of the prefix states are not told apart any more.
+    pub untold: Option<u32>,
     /// The time is a part of these states from the beginning: the program looks at the clock.
     pub timed: bool,
 }

@@ -1,9 +1,10 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
 use vsrun_model::aims::{Pair, TimesUsed};
-use vsrun_model::arena::{Arena, Choice, Policy, Seen, State, Step};
+use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
 use vsrun_model::progress::{Advance, Progress, NO_PROGRESS};
+use vsrun_model::states::State;
 use vsrun_model::watch::Entry;
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
 

@@ -308,10 +308,10 @@ fn limits_that_are_too_low_are_named() {
         let (code, out, err) = place.shell(&format!("ulimit {limit}; ./vsrun doctor"), false);
         assert!(code == 2 && out.contains(&format!("BAD {name}: limit ")), "{limit}: {code} {out} {err}");
     }
-    let (code, out, err) = place.shell("ulimit -v 19000000; ./vsrun --race explore ./lockcount 2", false);
+    let (code, out, err) = place.shell("ulimit -v 20000000; ./vsrun --race explore ./lockcount 2", false);
     let said = err.contains("environment: memory cannot be watched: ") && err.contains("--race off");
     assert!(code == 2 && said && out.is_empty(), "{code} {out} {err}");
-    for (limit, race) in [("-f 17000000", "explore"), ("-v 19000000", "off"), ("-n 300", "explore")] {
+    for (limit, race) in [("-f 17000000", "explore"), ("-v 20000000", "off"), ("-n 300", "explore")] {
         let line = format!("ulimit {limit}; ./vsrun -j 2 --race {race} ./lockcount 2; ./vsrun doctor");
         let (code, out, err) = place.shell(&line, false);
         assert!(code == 0 && out.contains("explored completely"), "{limit}: {code} {out} {err}");

@@ -175,6 +175,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         timeless: spec.options.timeless,
         states: schedule.states != States::Off,
         timed: schedule.timed,
+        untold: schedule.untold.map_or(0, |at| at.saturating_add(1)),
         loops: schedule.loops.map_or(0, |at| at.saturating_add(1)),
     }
 }

@@ -9,7 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use vsrun_model::arena::{Choice, Seen, State};
+use vsrun_model::arena::{Choice, Seen};
+use vsrun_model::states::State;
 use vsrun_model::Uid;
 
 /// A state by its number, in the order in which they were met.
@@ -49,7 +50,7 @@ impl Graph {
 
     /// `None`: it is not told from others.
     fn number(&mut self, state: &State) -> Option<Node> {
-        if state.digest == [0; 2] {
+        if !state.is_told() {
             return None;
         }
         let next = self.states.len();
@@ -91,7 +92,7 @@ impl Graph {
                 let moving: BTreeSet<Uid> = component.iter().flat_map(within).collect();
                 let waits = |node: &Node| self.states[*node].enabled.iter().any(|uid| !moving.contains(uid));
                 if !moving.is_empty() && !component.iter().any(waits) {
-                    found.extend(self.round(&component, &moving, &inside));
+                    found.extend(self.round(&moving, &inside));
                 } else if !moving.is_empty() {
                     let rest: Vec<Node> = component.iter().copied().filter(|node| !waits(node)).collect();
                     if !rest.is_empty() && rest.len() < component.len() {
@@ -160,14 +161,9 @@ impl Graph {
         found
     }
 
-    /// From the first state of the component to be met, once round so that each of `moving` makes a step.
-    fn round(
-        &self,
-        component: &[Node],
-        moving: &BTreeSet<Uid>,
-        inside: &dyn Fn(Node) -> bool,
-    ) -> Option<(Node, Cycle)> {
-        let (stem, start) = self.way(0, &|node| component.contains(&node), &|_, _, _| true)?;
+    /// From the state of a component that is nearest to the first one, once round so that each of `moving` makes a step.
+    fn round(&self, moving: &BTreeSet<Uid>, inside: &dyn Fn(Node) -> bool) -> Option<(Node, Cycle)> {
+        let (stem, start) = self.way(0, inside, &|_, _, _| true)?;
         let (mut at, mut round) = (start, Vec::new());
         let mut left = moving.clone();
         let stays = |_: &Choice, to: Node, progress: bool| !progress && inside(to);

@@ -3,10 +3,10 @@
 //!
 //! No order is left out by what depends on what: a race between what came before a state and what comes after it would be lost with it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vsrun_model::arena::{Choice, Policy, State, Step};
+use vsrun_model::arena::{Choice, Policy, Step};
+use vsrun_model::states::State;
 
 use super::alternatives::{Branch, Item};
 use super::api::{is_partial, Search};
@@ -14,11 +14,29 @@ use super::cycles::{Cycle, Graph};
 use crate::schedule::{Schedule, States};
 use crate::trace::Trace;
 
-/// Alternatives that are to be tried, and the state that they are in.
+/// Where an execution leaves those before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct From {
+    /// The state before the last choice of its prefix.
+    state: State,
+    /// After so many choices, within the prefix, states are not told apart any more.
+    untold: Option<u32>,
+}
+
+/// Alternatives that are to be tried in a state.
 #[derive(Debug)]
 struct Open {
     branch: Branch,
-    state: State,
+    from: From,
+}
+
+/// What an execution is for.
+#[derive(Debug)]
+enum Run {
+    /// What was not known.
+    Explores(Item, From),
+    /// A cycle is gone round once.
+    Shows,
 }
 
 /// Depth-first search over states.
@@ -27,24 +45,17 @@ pub struct Stateful {
     begun: bool,
     /// Not yet started; the last is next. None is empty.
     stack: Vec<Open>,
-    /// Under way, by ticket, with the state before the last choice of its prefix.
-    running: BTreeMap<u64, (Item, State)>,
+    /// The one under way, and its ticket.
+    running: Option<(u64, Run)>,
     ticket: u64,
     partial: bool,
     /// The time is a part of states: the program looks at the clock. As long as it is not known to, states may differ in time alone, so then all begins again.
     timed: bool,
     transitions: u64,
-    /// States that were met first by an execution, and executions that came to one that was met before.
-    states: u64,
-    met: u64,
-    /// States that could not be told apart from others.
-    untold: u64,
     graph: Graph,
-    /// Cycles that are to be shown, and of how many states those were found that are known.
+    /// Cycles that are to be shown, and how many states were known when cycles were looked for last.
     cycles: Vec<Cycle>,
     looked_at: usize,
-    /// The ticket of an execution that shows one.
-    shows: Option<u64>,
     /// Part of the tree that is done, by Knuth's estimate.
     finished: f64,
 }
@@ -58,12 +69,12 @@ impl Stateful {
         Stateful::default()
     }
 
-    fn take(&mut self) -> Option<(Item, State)> {
+    fn take(&mut self) -> Option<(Item, From)> {
         if !std::mem::replace(&mut self.begun, true) {
-            return Some((Item::root(), State::default()));
+            return Some((Item::root(), From::default()));
         }
         let open = self.stack.last_mut()?;
-        let taken = (open.branch.take(), open.state);
+        let taken = (open.branch.take(), open.from);
         if open.branch.is_empty() {
             self.stack.pop();
         }
@@ -71,34 +82,33 @@ impl Stateful {
     }
 
     /// Adds what `trace` did not choose behind its prefix: all states there are new, but for the last one, if that was met before.
-    fn branch(&mut self, item: &Item, trace: &Trace) {
+    fn branch(&mut self, (item, from): (&Item, &From), trace: &Trace) {
         let leaf: Arc<[Choice]> = trace.choices(trace.steps.len()).into();
-        let mut weight = item.weight;
+        let (mut weight, mut untold) = (item.weight, from.untold);
         let behind = trace.steps.iter().zip(&trace.seen).enumerate().skip(item.prefix.len());
-        let states = trace.states.iter().copied().chain(std::iter::repeat(State::default()));
-        for ((at, (step, seen)), state) in behind.zip(states) {
+        for ((at, (step, seen)), &state) in behind.zip(&trace.states) {
+            if untold.is_none() && !state.is_told() {
+                untold = Some(at as u32);
+            }
             let alternatives: u64 = seen.iter().map(|s| u64::from(s.choices)).sum();
             weight /= alternatives.max(1) as f64;
             let taken = (step.act.uid, step.value);
             let branches = seen.iter().rev().map(|s| Branch::new(&leaf, at, s, taken, weight));
-            let open = branches.filter(|branch| !branch.is_empty()).map(|branch| Open { branch, state });
-            self.stack.extend(open);
+            let open = branches.filter(|branch| !branch.is_empty());
+            self.stack.extend(open.map(|branch| Open { branch, from: From { state, untold } }));
         }
         self.finished += weight;
     }
 
-    /// Adds the transitions from state to state that the execution made behind the state in which it began: `first`.
-    fn follow(&mut self, item: &Item, first: State, trace: &Trace) {
-        let begins = item.prefix.len();
+    /// Adds the transitions from state to state that the execution made: the last choice of its prefix, and those behind it.
+    fn follow(&mut self, (item, from): (&Item, &From), trace: &Trace) {
         let choice = |step: &Step| Choice::new(step.act.uid, step.value, step.act.op.kind);
         if let (Some(&last), Some(state)) = (item.prefix.last(), trace.states.first()) {
-            self.graph.add((&first, last, state), None);
+            self.graph.add((&from.state, last, state), None);
         }
-        for (n, pair) in trace.states.windows(2).enumerate() {
-            let at = begins + n;
-            if let (Some(step), Some(seen)) = (trace.steps.get(at), trace.seen.get(at)) {
-                self.graph.add((&pair[0], choice(step), &pair[1]), Some(seen));
-            }
+        let behind = trace.steps.iter().zip(&trace.seen).skip(item.prefix.len());
+        for (pair, (step, seen)) in trace.states.windows(2).zip(behind) {
+            self.graph.add((&pair[0], choice(step), &pair[1]), Some(seen));
         }
     }
 
@@ -115,63 +125,55 @@ impl Stateful {
     /// The execution that goes once round the next cycle.
     fn shown(&mut self) -> Option<Schedule> {
         let Cycle { stem, round } = self.cycles.pop()?;
-        self.ticket += 1;
-        self.shows = Some(self.ticket);
         let loops = Some(stem.len() as u32);
         let prefix = stem.into_iter().chain(round).collect();
-        Some(Schedule { ticket: self.ticket, prefix, loops, ..Schedule::default() })
+        Some(self.hand_out(Run::Shows, Schedule { prefix, loops, ..Schedule::default() }))
+    }
+
+    fn hand_out(&mut self, run: Run, schedule: Schedule) -> Schedule {
+        self.ticket += 1;
+        self.running = Some((self.ticket, run));
+        Schedule { ticket: self.ticket, ..schedule }
     }
 }
 
 impl Search for Stateful {
     fn next(&mut self) -> Option<Schedule> {
-        if !self.running.is_empty() || self.shows.is_some() {
+        if self.running.is_some() {
             return None;
         }
         self.look(false);
         if let Some(schedule) = self.shown() {
             return Some(schedule);
         }
-        let first = !self.begun;
-        let Some((item, state)) = self.take() else {
+        let states = if self.begun { States::On } else { States::Begin };
+        let Some((item, from)) = self.take() else {
             self.look(true);
             return self.shown();
         };
-        self.ticket += 1;
-        let states = if first { States::Begin } else { States::On };
         let schedule = Schedule {
-            ticket: self.ticket,
             prefix: item.prefix.clone(),
             policy: Policy::STAY,
             record: true,
             states,
+            untold: from.untold,
             timed: self.timed,
             ..Schedule::default()
         };
-        self.running.insert(self.ticket, (item, state));
-        Some(schedule)
+        Some(self.hand_out(Run::Explores(item, from), schedule))
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
-        if self.shows == Some(ticket) {
-            self.shows = None;
-            return;
-        }
-        let Some((item, first)) = self.running.remove(&ticket) else { return };
+        let Some((_, Run::Explores(item, from))) = self.running.take_if(|running| running.0 == ticket) else { return };
+        self.transitions += item.transitions(trace);
         if trace.told_time && !self.timed {
-            let transitions = self.transitions + item.transitions(trace);
-            *self = Stateful { timed: true, ticket: self.ticket, transitions, ..Stateful::default() };
+            let (ticket, transitions) = (self.ticket, self.transitions);
+            *self = Stateful { timed: true, ticket, transitions, ..Stateful::default() };
             return;
         }
         self.partial |= is_partial(trace);
-        self.transitions += item.transitions(trace);
-        let met = trace.end == vsrun_model::End::MET;
-        self.met += u64::from(met);
-        let told = trace.states.iter().filter(|state| state.digest != [0; 2]).count() as u64;
-        self.states += told - u64::from(met && told > 0);
-        self.untold += trace.states.len() as u64 - told;
-        self.follow(&item, first, trace);
-        self.branch(&item, trace);
+        self.follow((&item, &from), trace);
+        self.branch((&item, &from), trace);
     }
 
     fn frontier(&self) -> u64 {
@@ -183,7 +185,7 @@ impl Search for Stateful {
     }
 
     fn exhaustive(&self) -> bool {
-        let over = self.stack.is_empty() && self.running.is_empty() && self.cycles.is_empty() && self.shows.is_none();
+        let over = self.stack.is_empty() && self.running.is_none() && self.cycles.is_empty();
         self.begun && over && !self.partial
     }
 

@@ -169,13 +169,10 @@ fn prepare() -> Result<(), Hinders> {
         written::close();
         return Err(Hinders::KERNEL);
     }
-    if arena().plan.states {
-        note_places()?;
-    }
     Ok(())
 }
 
-/// Which descriptors have places that count.
+/// Which descriptors have places that count: not those that are printed to.
 fn note_places() -> Result<(), Hinders> {
     const OPEN_MAX: u64 = 1024;
     let output = arena().back.printed;
@@ -417,6 +414,9 @@ fn keep() -> Result<(), Hinders> {
     let at = |field: usize| BACK_ADDR + STACK + field as u64;
     let (spans, pages) = (at(offset_of!(Apart, spans)), at(offset_of!(Apart, pages)));
     track().told(back.printed, (spans, n_spans), (pages, n_pages));
+    if arena().plan.states {
+        note_places()?;
+    }
     if n_pages > 0 {
         make_room(COPIES, n_pages as u64 * PAGE)?;
     }
@@ -517,32 +517,17 @@ pub fn places() -> impl Iterator<Item = u64> {
 /// Shows each page that may have something else than at the first choice, or was not there then, and the copy of it that is kept. False: the kernel does not
 /// know them all, or one cannot be read.
 pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
-    let (n_spans, n_pages) = (apart().n_spans, apart().n_pages);
+    let n_pages = apart().n_pages;
     for i in 0..n_pages {
         let page = apart().pages[i];
         if track().still_there(page, page + PAGE) == Some((page, page + PAGE)) && !show(page, Some(copy_of(i)), each) {
             return false;
         }
     }
-    let mut i = 0;
-    while i < n_spans {
-        let (start, mut end) = (apart().spans[i].start, apart().spans[i].end);
-        i += 1;
-        while i < n_spans && apart().spans[i].start == end {
-            end = apart().spans[i].end;
-            i += 1;
-        }
-        let mut shows = |from: u64, to: u64| {
-            let kept = |page: &u64| apart().pages[..n_pages].binary_search(page).is_ok();
-            (from..to).step_by(PAGE as usize).all(|page| kept(&page) || show(page, None, each))
-        };
-        let mut at = start;
-        while let Some((from, to)) = track().still_there(at, end) {
-            if !written::each(from, to, &mut apart().told, &mut shows) {
-                return false;
-            }
-            at = to;
-        }
+    let kept = |page: &u64| apart().pages[..n_pages].binary_search(page).is_ok();
+    let shows = each_written(&mut |page| kept(&page) || show(page, None, each));
+    if !shows {
+        return false;
     }
     let heap = (track().heap().next_multiple_of(PAGE), (bare(libc::SYS_brk, [0; 6]) as u64).next_multiple_of(PAGE));
     let mut fresh = track().fresh().iter().copied().chain([heap]).filter(|(from, to)| from < to);
@@ -565,46 +550,40 @@ fn show(page: u64, copy: Option<u64>, each: &mut dyn FnMut(u64, Option<u64>)) ->
 
 /// Of each page that was written there is a copy.
 fn all_is_kept() -> Result<(), Hinders> {
-    let (n_spans, n_pages) = (apart().n_spans, apart().n_pages);
-    let (mut next, mut missed) = (0, false);
+    let mut missed = false;
+    let pages = &apart().pages[..apart().n_pages];
+    let known = each_written(&mut |page| {
+        let kept = pages.binary_search(&page).is_ok();
+        missed |= !kept;
+        kept || machine().misses(page)
+    });
+    match (known, missed) {
+        (false, _) => Err(Hinders::ROOM),
+        (true, true) => Err(Hinders::PAGES),
+        (true, false) => Ok(()),
+    }
+}
+
+/// Shows each page that was there at the first choice, and was written since; where something else is now, it was looked at when that came. False: the kernel does
+/// not know them, or `each` gave false.
+fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
+    let n_spans = apart().n_spans;
+    let mut shows = |from: u64, to: u64| (from..to).step_by(PAGE as usize).all(&mut *each);
     let mut i = 0;
     while i < n_spans {
         // The kernel is asked about what lies side by side at once.
-        let (start, mut end) = (apart().spans[i].start, apart().spans[i].end);
+        let (mut at, mut end) = (apart().spans[i].start, apart().spans[i].end);
         i += 1;
         while i < n_spans && apart().spans[i].start == end {
             end = apart().spans[i].end;
             i += 1;
         }
-        let mut looks = |from: u64, to: u64| {
-            let mut page = from;
-            while page < to {
-                let pages = &apart().pages[..n_pages];
-                while next < n_pages && pages[next] < page {
-                    next += 1;
-                }
-                if next == n_pages || pages[next] != page {
-                    missed = true;
-                    if !machine().misses(page) {
-                        return false;
-                    }
-                }
-                page += PAGE;
+        while let Some((from, to)) = track().still_there(at, end) {
+            if !written::each(from, to, &mut apart().told, &mut shows) {
+                return false;
             }
-            true
-        };
-        // Where something else is now, it was looked at when that came.
-        let (mut at, mut known) = (start, true);
-        while let Some((from, to)) = track().still_there(at, end).filter(|_| known) {
-            known = written::each(from, to, &mut apart().told, &mut looks);
             at = to;
         }
-        if !known {
-            return Err(Hinders::ROOM);
-        }
     }
-    match missed {
-        true => Err(Hinders::PAGES),
-        false => Ok(()),
-    }
+    true
 }

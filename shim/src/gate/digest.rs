@@ -4,8 +4,9 @@
 //! NOTE \[Memory\] What is in memory is told by what differs from the first choice, to which the process goes back (`back`): pages that are kept are compared
 //! with their copies, others that were written count as they are, as do those of memory that was mapped since. Of these zeros are nothing.
 //!
-//! NOTE \[Dead\] What lies below a stack pointer is dead and counts as zeros: of who runs, of who waits, and of a thread that is over as long as nobody else has
-//! its stack; once the program has made contexts (makecontext), only the latter. Stack pointers, and registers that a call keeps, are those at one place in the gate (`stacks`): what the gate does further down is the same
+//! NOTE \[Dead\] What lies below a stack pointer is dead and counts as zeros: of who runs, of who waits, and all of the stack of a thread that is over, as long
+//! as nobody else has it. Once the program has made contexts (makecontext) only the last of these is: a thread may stand on a piece of its own stack, above what
+//! it comes back to. Stack pointers, and registers that a call keeps, are those at one place in the gate (`stacks`): what the gate does further down is the same
 //! for all. The state of this library is told field by field, where it does not lie in the arena; stacks of its own are dead.
 //!
 //! NOTE \[Unknown\] A process that does not go back, or has done what cannot be undone, tells nothing: then no state is taken for one that was met.
@@ -13,8 +14,7 @@
 use core::hash::Hash;
 
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::carrier::FiberState;
-use vsrun_model::states::{together, Mixer};
+use vsrun_model::states::{together, Mixer, Purpose};
 use vsrun_model::ThreadState;
 
 use super::back;
@@ -26,11 +26,6 @@ use crate::sys::{guard, load};
 const PAGE: u64 = 4096;
 /// Words of eight bytes in a page.
 const WORDS: usize = PAGE as usize / 8;
-/// Purposes of hashes.
-const PROCESS: u64 = 20;
-const PAGE_OF: u64 = 21;
-const FIBER: u64 = 22;
-const POOL: u64 = 23;
 /// Most bytes of the pool that are looked at.
 const MOST_POOL: u64 = 1 << 20;
 /// Most pieces of memory that do not count.
@@ -68,7 +63,7 @@ impl Dead {
                     dead.add((low, high));
                 }
             } else if local().contexts {
-                // It may stand on a piece of its own stack, above what it comes back to.
+                // See NOTE [Dead].
             } else if (low..high).contains(&sp) {
                 dead.add((low, sp));
             } else if world().procs[local().pid].main_thread == t {
@@ -101,7 +96,7 @@ impl Dead {
         if (0..WORDS).all(|word| found(word) == was(word) || !counts(word)) {
             return [0; 2];
         }
-        let mut mixer = Mixer::new(PAGE_OF);
+        let mut mixer = Mixer::new(Purpose::PAGE);
         mixer.word(page);
         (0..WORDS).for_each(|word| mixer.word(if counts(word) { found(word) } else { 0 }));
         mixer.digest()
@@ -158,21 +153,22 @@ extern "C" fn comes_to_state() {
 
 fn digest() -> Option<[u64; 2]> {
     let used = arena().control.pool_used;
-    if world().procs.len != 1 || arena().segments.len > 0 || used > MOST_POOL || arena().plan.watches {
+    // What is in files that were changed is not looked at.
+    let files = arena().files.used != 0 || arena().control.shm_used != 0;
+    if files || world().procs.len != 1 || arena().segments.len > 0 || used > MOST_POOL || arena().plan.watches {
         return None;
     }
-    let mut mixer = Mixer::new(PROCESS);
+    let mut mixer = Mixer::new(Purpose::PROCESS);
     mixer.pair(track().digest()?);
     mixer.pair(local().digest());
-    let process = process_of(local().pid);
-    (process.random, process.death_signal, process.crashes).hash(&mut mixer);
+    mixer.pair(process_of(local().pid).digest());
     for t in 0..world().threads.len {
         if !matches!(world().threads[t].state, ThreadState::FREE | ThreadState::EXITED) {
-            mixer.pair(of_fiber(fiber_of(t)));
+            mixer.pair(fiber_of(t).digest());
         }
     }
     if used > 0 {
-        let mut pool = Mixer::new(POOL);
+        let mut pool = Mixer::new(Purpose::POOL);
         (POOL_ADDR..POOL_ADDR + used).step_by(8).for_each(|at| pool.word(load(at)));
         mixer.pair(pool.digest());
     }
@@ -194,24 +190,4 @@ fn which_file(fd: u64) -> [u64; 2] {
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
     bare(libc::SYS_fstat, [fd, &raw mut stat as u64, 0, 0, 0, 0]);
     [stat.st_dev, stat.st_ino]
-}
-
-fn of_fiber(fiber: &FiberState) -> [u64; 2] {
-    #[rustfmt::skip]
-    let FiberState {
-        context: _, stand, stack: _, fs, start: _, clear_tid, altstack, of_libc: _, in_call: _, place, uses_for, forks, holds_list, fork_returns, looked, settled,
-        tsc_faults, faults, spared, reads, n_reads, all_reads: _, rounds, update, interrupted, nice, policy, rt_priority, reset_on_fork, barred, asks_to_end,
-        cancellable, fenced, late, n_late, forwarded, name, reserved, ..
-    } = fiber;
-    let mut mixer = Mixer::new(FIBER);
-    let h = &mut mixer;
-    (stand, fs, clear_tid, altstack, place, uses_for, forks, holds_list, fork_returns, settled).hash(h);
-    (tsc_faults, faults, spared, rounds, interrupted, nice, policy, rt_priority, reset_on_fork).hash(h);
-    (barred, asks_to_end, cancellable, fenced, forwarded, name, reserved, looked).hash(h);
-    reads[..usize::from(*n_reads)].hash(h);
-    if *n_reads > 0 {
-        update.hash(h);
-    }
-    late[..usize::from(*n_late)].hash(h);
-    mixer.digest()
 }

@@ -321,6 +321,7 @@ fn say() -> i32 {
         End::CYCLE => b"deadlock: threads wait for each other in a circle",
         End::MISUSE => b"misuse of a synchronization object",
         End::LIVELOCK => b"livelock",
+        End::LOOP => b"livelock: threads have gone round and are where they were",
         End::STATUS => b"exit status",
         End::KILLED => b"the first process is killed by a signal",
         End::FINISHED => b"everything finished, without the bug",

@@ -6,7 +6,7 @@ use core::hash::Hash;
 use vsrun_model::arena::{Arena, ARENA_ADDR, POOL_ADDR, POOL_SIZE};
 use vsrun_model::carrier::{FiberState, ProcessState};
 use vsrun_model::object::{NONE, SHARED};
-use vsrun_model::states::Mixer;
+use vsrun_model::states::{Mixer, Purpose};
 use vsrun_model::watch::{Range, MAX_RANGES};
 use vsrun_model::{Op, Pid, Thread, Tid, World};
 
@@ -199,22 +199,10 @@ impl Local {
             late_code, toss_traps, late_told, shares, made_keys, unwinder, streams_armed, streams_copied, exits, leaves, exiting, keeps_walk, removes,
             hooks: _, tells_pages: _, closed: _, outside: _, calls: _,
         } = self;
-        let mut mixer = Mixer::new(LOCAL_STATE);
+        let mut mixer = Mixer::new(Purpose::LOCAL);
         let h = &mut mixer;
-        (
-            pid,
-            next_start,
-            next_detached,
-            next_stack,
-            contexts,
-            returns,
-            delivering,
-            mask_after,
-            altstacks,
-            borrowed,
-            child_has_pidfd,
-        )
-            .hash(h);
+        (pid, next_start, next_detached, next_stack, contexts, returns, delivering, mask_after).hash(h);
+        (altstacks, borrowed, child_has_pidfd).hash(h);
         for range in &ranges[..*n_ranges] {
             (range.start, range.end, range.space, range.offset).hash(h);
         }
@@ -236,9 +224,6 @@ impl Local {
         mixer.digest()
     }
 }
-
-/// Purpose of a hash.
-const LOCAL_STATE: u64 = 19;
 
 struct Cell(UnsafeCell<Local>);
 // SAFETY: a process of a world has one kernel thread; fibers switch only where no borrow of `Local` is alive.

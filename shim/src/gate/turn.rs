@@ -460,7 +460,6 @@ pub fn start(t: Tid) {
 /// waits.
 pub fn leave(back: Option<Tid>) {
     watched::ends();
-    stands!(local().cur);
     let next = match back {
         Some(creator) => {
             model().give_turn(creator);

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::hash::Hash;
 
 use vsrun_model::back::{Hinders, Span};
-use vsrun_model::states::{together, Mixer};
+use vsrun_model::states::{together, Mixer, Purpose};
 
 use super::bare::{any_of, bare};
 use super::written;
@@ -20,10 +20,6 @@ const MAX_CHANGES: usize = 1024;
 const MAX_TOUCHED: usize = 512;
 /// Numbers of signals that are put back: all but the last one, for which there would be no bit.
 const SIGNALS: usize = 64;
-/// Purposes of hashes.
-const EDGE: u64 = 16;
-const UNMAPPED: u64 = 17;
-const PROTECTED: u64 = 24;
 /// Most pieces of memory of which is kept what may be done there.
 const MAX_PROTECTED: usize = 512;
 /// What may be done with memory that is mapped, of which nothing is kept.
@@ -495,7 +491,7 @@ impl Track {
         if !self.armed || !known {
             return None;
         }
-        let edge = |at: u64| Mixer::of(EDGE, &at);
+        let edge = |at: u64| Mixer::of(Purpose::MAPPED, &at);
         let mut all = [0; 2];
         // Two mappings side by side are one.
         for &(from, to) in &self.fresh[..self.n] {
@@ -503,13 +499,13 @@ impl Track {
             all = together(all, [to[0].wrapping_sub(from[0]), to[1].wrapping_sub(from[1])]);
         }
         for (from, to, prot) in &self.protected[..self.n_protected] {
-            let (from, to) = (Mixer::of(PROTECTED, &(from, prot)), Mixer::of(PROTECTED, &(to, prot)));
+            let (from, to) = (Mixer::of(Purpose::PROTECTED, &(from, prot)), Mixer::of(Purpose::PROTECTED, &(to, prot)));
             all = together(all, [to[0].wrapping_sub(from[0]), to[1].wrapping_sub(from[1])]);
         }
         for Change { piece, .. } in self.changes[..self.n_changes].iter().filter(|change| change.unmapped) {
-            all = together(all, Mixer::of(UNMAPPED, &(piece.start, piece.end)));
+            all = together(all, Mixer::of(Purpose::UNMAPPED, &(piece.start, piece.end)));
         }
-        let mut mixer = Mixer::new(EDGE);
+        let mut mixer = Mixer::new(Purpose::MAPPED);
         mixer.pair(all);
         (self.descriptors, self.odd, bare(libc::SYS_brk, [0; 6])).hash(&mut mixer);
         Some(mixer.digest())

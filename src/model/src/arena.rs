@@ -15,7 +15,7 @@ use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
-use crate::state::visited::Visited;
+use crate::state::visited::{State, Visited};
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Orders, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED,
     MAX_OWNED, MAX_WORDS,
@@ -24,7 +24,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 73;
+pub const VERSION: u32 = 74;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -159,16 +159,6 @@ pub struct Seen {
 /// Most transitions of an execution of which the states are told.
 pub const MAX_STATES: usize = 1 << 20;
 
-/// A state that an execution has come to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(C)]
-pub struct State {
-    /// Its hash. Zeros: it is not told from others.
-    pub digest: [u64; 2],
-    /// When the last progress before it was made, as `Progress::at`.
-    pub progress: u64,
-}
-
 /// What comes after the prefix. A transparent integer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
@@ -264,6 +254,8 @@ pub struct Plan {
     pub timeless: bool,
     /// States are told apart, and the execution ends behind its prefix where it comes to one that was met before; see `sched::states`.
     pub states: bool,
+    /// 1 + the transitions after which states are not told apart, within the prefix; 0: they are. See `World::untold`.
+    pub untold: u32,
     /// The time is a part of them from the beginning: the program looks at the clock, see `World::told_time`.
     pub timed: bool,
     /// 1 + the choices of the prefix that lead to a state to which the others lead back, where the execution ends; 0: it goes on. See `End::LOOP`.
@@ -507,7 +499,7 @@ pub struct Attached {
     pub entering: u32,
 }
 
-/// The arena. About 1.5 GB of address space, of which only what is used becomes memory.
+/// The arena. About 1.6 GB of address space, of which only what is used becomes memory.
 #[repr(C)]
 pub struct Arena {
     /// [`MAGIC`].

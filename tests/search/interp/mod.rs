@@ -111,6 +111,7 @@ impl Machine {
         plan.unshared = unshared;
         plan.states = schedule.states != States::Off;
         plan.timeless = timeless;
+        (plan.timed, plan.untold) = (schedule.timed, schedule.untold.map_or(0, |at| at + 1));
         plan.loops = schedule.loops.map_or(0, |at| at + 1);
         arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.guide(&schedule.guide);

@@ -3,6 +3,28 @@
 
 use core::hash::{Hash, Hasher};
 
+use super::ids::numbers;
+
+numbers! {
+    /// What a hash is for: what is hashed for different purposes has different hashes, though it may be made of the same words. A transparent integer.
+    Purpose(u64):
+    /// No other hash is compared with it.
+    ANY = 0,
+    STATE = 1,
+    WORLD = 2,
+    OBJECT = 3,
+    NAME = 4,
+    READER = 5,
+    PROCESS = 6,
+    FIBER = 7,
+    LOCAL = 8,
+    PAGE = 9,
+    POOL = 10,
+    MAPPED = 11,
+    UNMAPPED = 12,
+    PROTECTED = 13,
+}
+
 /// Words without a pattern: fractional digits of the square roots of 2, 3, 5 and 7, made odd.
 const WORDS: [u64; 4] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b, 0xa54f_f53a_5f1d_36f1];
 
@@ -19,18 +41,18 @@ pub struct Mixer([u64; 2]);
 
 impl Default for Mixer {
     fn default() -> Mixer {
-        Mixer::new(0)
+        Mixer::new(Purpose::ANY)
     }
 }
 
 impl Mixer {
-    /// Nothing yet; what is hashed for different purposes has different hashes.
-    pub const fn new(purpose: u64) -> Mixer {
-        Mixer([WORDS[0] ^ purpose, WORDS[2].wrapping_add(purpose)])
+    /// Nothing yet.
+    pub const fn new(purpose: Purpose) -> Mixer {
+        Mixer([WORDS[0] ^ purpose.0, WORDS[2].wrapping_add(purpose.0)])
     }
 
     /// The hash of one thing.
-    pub fn of(purpose: u64, thing: &impl Hash) -> [u64; 2] {
+    pub fn of(purpose: Purpose, thing: &impl Hash) -> [u64; 2] {
         let mut mixer = Mixer::new(purpose);
         thing.hash(&mut mixer);
         mixer.digest()
@@ -142,7 +164,7 @@ mod tests {
 
     #[test]
     fn each_bit_of_a_word_changes_about_half_of_the_hash() {
-        for purpose in [0, 7] {
+        for purpose in [Purpose::ANY, Purpose::FIBER] {
             let digest = |word: u64| {
                 let mut mixer = Mixer::new(purpose);
                 [word, 5].hash(&mut mixer);

@@ -2,19 +2,22 @@
 //!
 //! Who carries the threads says what tells their memory apart, before each decision; what tells the world apart is [`World::digest`](crate::World).
 
-use crate::arena::{Arena, State, MAX_STATES};
-use crate::base::mixer::Mixer;
+use crate::arena::{Arena, MAX_STATES};
+use crate::base::mixer::{Mixer, Purpose};
 use crate::base::NONE;
-use crate::state::visited::Met;
+use crate::state::visited::{Met, State};
 use crate::state::End;
-
-/// Purpose of the hash.
-const ALL: u64 = 6;
 
 impl Arena {
     /// The state before the next transition is to be told.
     pub fn is_to_tell_state(&self) -> bool {
         self.plan.states && self.taken >= u64::from(self.plan.prefix_len) && self.world.end == End::RUNNING
+    }
+
+    /// Within the prefix nobody tells states: from where on they are not told apart is known.
+    pub(super) fn note_untold(&mut self) {
+        let at = u64::from(self.plan.untold);
+        self.world.untold |= at > 0 && self.taken + 1 >= at;
     }
 
     /// The execution has come to a state. `memory`: a hash of all that the threads have in memory and registers, and of what the kernel keeps for them;
@@ -24,12 +27,7 @@ impl Arena {
             return;
         }
         let world = self.world.digest();
-        let digest = memory.zip(world).map(|(memory, world)| {
-            let mut mixer = Mixer::new(ALL);
-            mixer.pair(memory);
-            mixer.pair(world);
-            mixer.digest()
-        });
+        let digest = memory.zip(world).map(|both| Mixer::of(Purpose::STATE, &both));
         let at = self.taken as usize;
         let state = State { digest: digest.unwrap_or_default(), progress: self.world.progress.at };
         let kept = at < MAX_STATES;

@@ -25,6 +25,7 @@ impl Arena {
             return Decision::Ended;
         }
         self.note_effects();
+        self.note_untold();
         self.world.passed_last = NONE;
         self.world.passed_run = 0;
         self.collect_enabled();

@@ -1,6 +1,9 @@
 //! What the shim, which carries the threads, keeps of them and of their processes. The model takes no decision by it; it lies in
 //! the arena so that it is copied with the rest, and so that the supervisor can read it.
 
+use core::hash::Hash;
+
+use crate::base::mixer::{Mixer, Purpose};
 use crate::base::ObjId;
 
 /// Instructions of a loop that waits for others to write.
@@ -122,6 +125,29 @@ pub struct FiberState {
     pub reserved: [i32; 2],
 }
 
+impl FiberState {
+    /// A hash of what the thread's future depends on, for states that are told apart. Where its stack lies and what it has done so far is no part of it.
+    pub fn digest(&self) -> [u64; 2] {
+        #[rustfmt::skip]
+        let FiberState {
+            context: _, stand, stack: _, of_libc: _, pad_stack: _, fs, start: _, clear_tid, altstack, in_call: _, place, uses_for, forks, holds_list, fork_returns,
+            pad_forks: _, looked, settled, tsc_faults, faults, spared, reads, n_reads, all_reads: _, rounds, pad_rounds: _, update, interrupted, nice, policy,
+            rt_priority, reset_on_fork, barred, asks_to_end, cancellable, fenced, pad: _, late, n_late, forwarded, pad_late: _, name, reserved,
+        } = self;
+        let mut mixer = Mixer::new(Purpose::FIBER);
+        let h = &mut mixer;
+        (stand, fs, clear_tid, altstack, place, uses_for, forks, holds_list, fork_returns, settled).hash(h);
+        (tsc_faults, faults, spared, rounds, interrupted, nice, policy, rt_priority, reset_on_fork).hash(h);
+        (barred, asks_to_end, cancellable, fenced, forwarded, name, reserved, looked).hash(h);
+        reads[..usize::from(*n_reads)].hash(h);
+        if *n_reads > 0 {
+            update.hash(h);
+        }
+        late[..usize::from(*n_late)].hash(h);
+        mixer.digest()
+    }
+}
+
 /// Stores that a thread may have made that others cannot see yet.
 pub const MAX_LATE: usize = 8;
 
@@ -175,6 +201,15 @@ pub struct ProcessState {
 }
 
 impl ProcessState {
+    /// As [`FiberState::digest`].
+    pub fn digest(&self) -> [u64; 2] {
+        #[rustfmt::skip]
+        let ProcessState {
+            real_pid: _, turn: _, shown: _, random, answered: _, death_signal, crashes, delivers, outside,
+        } = self;
+        Mixer::of(Purpose::PROCESS, &(random, death_signal, crashes, delivers, outside))
+    }
+
     /// Of the first process; others draw from their parents.
     pub(crate) const fn new() -> ProcessState {
         ProcessState {

@@ -1,4 +1,21 @@
-//! The states that were met: a table of hashes with open addresses. Nothing is ever taken out.
+//! States that are told apart, and those that were met: a table of hashes with open addresses. Nothing is ever taken out.
+
+/// A state that an execution has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(C)]
+pub struct State {
+    /// Its hash. Zeros: it is not told from others.
+    pub digest: [u64; 2],
+    /// When the last progress before it was made, as `Progress::at`.
+    pub progress: u64,
+}
+
+impl State {
+    /// It is told from others.
+    pub fn is_told(&self) -> bool {
+        self.digest != [0; 2]
+    }
+}
 
 /// Places. Pages in which there is none take no memory.
 const PLACES: usize = 1 << 24;

@@ -3,7 +3,7 @@
 //!
 //! Everything counts that is not shown here not to: a field that comes later has to be named below, or this does not compile. What does not count:
 //!
-//! * *Names by the order of creation.* Objects stand for themselves by where they live; how often something lived there before is a matter of names.
+//! * *Numbers by the order of creation.* An object is known by where it lives, not by how many have lived there before.
 //! * *What is noted for the search and for reports*: recorded effects, progress, counts of transitions. How late something was is kept where it
 //!   decides something.
 //! * *What follows from the rest*: chains of queues (ordered by thread), of buckets, heads of free lists.
@@ -15,47 +15,52 @@
 
 use core::hash::Hash;
 
-use crate::base::mixer::{together, Mixer};
+use crate::base::mixer::{together, Mixer, Purpose};
 use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED};
 use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, DESTROYED, TICKS};
 
-/// Purposes of hashes.
-const WORLD: u64 = 1;
-const OBJECT: u64 = 2;
-const HOLD: u64 = 3;
-const NAME: u64 = 5;
-
 impl World {
-    /// The hash of the state, between two transitions, where operations take no time and nobody gives way ([`World::timeless`]). `None`: there is something here by which states are not told apart.
+    /// The hash of the state, between two transitions, where operations take no time and nobody gives way ([`World::timeless`]). `None`: states are not told
+    /// apart here.
     pub fn digest(&self) -> Option<[u64; 2]> {
         if !self.tells_states() {
             return None;
         }
-        let mut mixer = Mixer::new(WORLD);
+        #[rustfmt::skip]
+        let World {
+            // What the user has chosen, and what has been noted of the past.
+            inject: _, uncontrolled: _, allow_misuse: _, livelock: _, awaited_len: _, awaited: _, past_cycles: _, timeless: _, pad: _, urgent: _, ticks_held: _,
+            ticks_apart: _, held_back: _, stops_late: _, never_come: _, beyond: _, moves: _, progress: _, ops: _, did: _, passed: _, passed_last: _,
+            passed_run: _, long_runs: _, cycle_at: _, later_cycles: _, cycle: _,
+            // Of a transition, or of the end.
+            current: _, value: _, end: _, end_thread: _, end_obj: _, end_code: _, message_len: _, message: _, delivered: _, received: _,
+            // What follows from the rest.
+            buckets: _, live: _,
+            // Nothing is in these where states are told apart (`knows_not`).
+            answered: _, kills: _, stirred: _, untold: _, any_ghosts: _, n_cycle: _, n_awaited: _, n_watches: _, n_timers: _, watches: _, free_watch: _,
+            signals: _, timers: _,
+            timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, told_time, now, fired, ids, free_hold, free_queued, free_chunk,
+            free_desc, free_channel, free_fd_page, free_socket, free_message, free_right, last_place, clients, stop_signal, restarts, idle_jumps, threads, procs,
+            objects, holds: _, stream_pairs, semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued, chunks, fd_pages,
+            flags_change, libc_is_quiet, listened, met, matched, libc_made, looked_up, descs, channels, free_rings, fifos, sockets, messages, rights, mails,
+            socket_serial,
+        } = self;
+        let mut mixer = Mixer::new(Purpose::WORLD);
         let h = &mut mixer;
-        (self.concurrent, self.any_robust, self.any_inherits, self.flocks_used, self.any_copied_beside).hash(h);
-        if self.told_time {
-            (self.now, self.fired).hash(h);
+        (timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside).hash(h);
+        if *told_time {
+            (now, fired).hash(h);
         }
-        self.timeouts_any.hash(h);
-        (self.ids, self.clients, self.stop_signal, self.restarts, self.idle_jumps, self.last_place).hash(h);
-        for t in 0..self.threads.len {
-            self.digest_of_thread(t, h);
-        }
-        for process in self.procs.as_slice() {
-            self.digest_of_process(process, h);
-        }
-        let objects = (0..self.objects.len).map(|id| self.digest_of_object(id));
-        h.pair(objects.fold([0; 2], together));
-        let tables = (&self.semvals, &self.undos, &self.semsets, &self.names);
-        tables.hash(h);
-        (&self.file_locks, &self.locked_files, &self.descriptions, &self.queues, &self.queued).hash(h);
-        (&self.chunks, &self.fd_pages, &self.descs, &self.channels, &self.free_rings, &self.fifos).hash(h);
-        (&self.sockets, &self.messages, &self.rights, &self.stream_pairs).hash(h);
-        (self.flags_change, self.libc_is_quiet, self.listened, self.met, self.matched, self.mails).hash(h);
-        (self.socket_serial, self.libc_made, self.looked_up).hash(h);
-        let free = [self.free_hold, self.free_queued, self.free_chunk, self.free_desc, self.free_channel];
-        (free, self.free_fd_page, self.free_socket, self.free_message, self.free_right).hash(h);
+        (ids, clients, stop_signal, restarts, idle_jumps, last_place).hash(h);
+        (0..threads.len).for_each(|t| self.digest_of_thread(t, h));
+        procs.as_slice().iter().for_each(|process| self.digest_of_process(process, h));
+        let all = (0..objects.len).map(|id| self.digest_of_object(id));
+        h.pair(all.fold([0; 2], together));
+        (semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued).hash(h);
+        (chunks, fd_pages, descs, channels, free_rings, fifos, sockets, messages, rights, stream_pairs).hash(h);
+        (flags_change, libc_is_quiet, listened, met, matched, mails, socket_serial, libc_made, looked_up).hash(h);
+        (free_hold, free_queued, free_chunk, free_desc, free_channel, free_fd_page).hash(h);
+        (free_socket, free_message, free_right).hash(h);
         Some(mixer.digest())
     }
 
@@ -80,10 +85,8 @@ impl World {
     fn name(&self, id: ObjId) -> [u64; 2] {
         match self.objects.get(id) {
             Some(object) => {
-                let mut mixer = Mixer::new(NAME);
                 // What has been destroyed there is something else.
-                (object.key, object.flags & DESTROYED).hash(&mut mixer);
-                mixer.digest()
+                Mixer::of(Purpose::NAME, &(object.key, object.flags & DESTROYED))
             }
             None => [0, id.into()],
         }
@@ -179,19 +182,15 @@ impl World {
             pad2: _, left_at: _, used_at, users, takes, left,
         } = self.objects[id];
         let value = if key.kind == ObjKind::BARRIER { 0 } else { value };
-        let mut mixer = Mixer::new(OBJECT);
+        let mut mixer = Mixer::new(Purpose::OBJECT);
         let h = &mut mixer;
         (key, flags, owner, count, value, n_waiters, waker != 0).hash(h);
         (sharing, order).hash(h);
         match key.kind {
             // The list of its readers.
             ObjKind::RWLOCK => {
-                let holds = self.read_holds(id).map(|hold| {
-                    let mut mixer = Mixer::new(HOLD);
-                    hold.hash(&mut mixer);
-                    mixer.digest()
-                });
-                h.pair(holds.fold([0; 2], together));
+                let readers = self.read_holds(id).map(|hold| Mixer::of(Purpose::READER, &hold));
+                h.pair(readers.fold([0; 2], together));
             }
             _ => extra.hash(h),
         }
