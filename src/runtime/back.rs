@@ -80,7 +80,7 @@ impl Worker {
 
     /// Begins an execution that goes back.
     pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<()> {
-        (self.back.under_way, self.back.asked) = (true, true);
+        (self.back.under_way, self.back.asked, self.back.since) = (true, true, Some(Instant::now()));
         let (prefix_len, guide_len) = (schedule.prefix.len() as u32, schedule.guide.len() as u32);
         let plan = Plan { prefix_len, guide_len, ..plan_of(&self.spec, schedule) };
         let key = Key::of(plan, &self.arena);
@@ -128,7 +128,8 @@ impl Worker {
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
         let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
-        let (wanted, every) = match shares || !plan.goes_through_tree() || self.arena.control.pool_used > MOST_POOL {
+        let no_marks = shares || !plan.goes_through_tree() || self.arena.control.pool_used > MOST_POOL;
+        let (wanted, every) = match no_marks || self.spec.marks == 0 && !self.back.trial.makes() {
             true => (Vec::new(), 0),
             false => marks.wanted(start, plan.prefix_len.into(), self.spec.marks),
         };
@@ -299,6 +300,7 @@ impl Worker {
             self.back.marks.clear();
         }
         (self.back.why, self.back.did) = (None, asked && !rough && self.arena.stand() == Stand::BACK);
+        self.try_marks();
         match asked {
             true if self.back.did => self.back.wins(GAIN),
             true => self.has_not_gone_back(),
@@ -308,6 +310,16 @@ impl Worker {
                     self.end_standing();
                 }
             }
+        }
+    }
+
+    /// Learns from the execution that is over whether marks pay.
+    fn try_marks(&mut self) {
+        let GoingBack { marks, trial, since, resumed, did, .. } = &mut self.back;
+        let Some(since) = since.take().filter(|_| *resumed && *did && self.spec.marks == 0) else { return };
+        let marked = marks.began.0 > 0 || !marks.all.is_empty();
+        if trial.over(since.elapsed().as_nanos() as f64, marked) {
+            marks.clear();
         }
     }
 

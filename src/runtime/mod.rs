@@ -36,6 +36,7 @@ mod tossed;
 mod tossing;
 mod traced;
 pub mod tracee;
+mod trial;
 pub mod unwind;
 mod watched;
 mod watching;

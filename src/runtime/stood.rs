@@ -10,6 +10,7 @@ use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::kept::Kept;
+use super::trial::Trial;
 
 /// A process that stands before its first choice, or has an execution under way from there.
 pub(super) struct Stood {
@@ -237,6 +238,10 @@ impl Key {
 pub(super) struct GoingBack {
     pub stood: Option<Stood>,
     pub marks: Marks,
+    /// Whether they pay.
+    pub trial: Trial,
+    /// When the execution that is under way was ordered.
+    pub since: Option<Instant>,
     /// An execution is under way that goes back, if it can.
     pub under_way: bool,
     /// The execution that is under way, or was last, was asked to.
