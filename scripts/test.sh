@@ -102,8 +102,9 @@ tests() {
 step format cargo fmt --all --check
 step lints lints
 step documentation documentation
-step build built
+# The release build goes on beside this, and is looked at where it is needed.
 step 'build of the tests' cargo test --quiet --no-run
+step build built
 step tests tests
 # What `cargo bench` measures runs once, in what was built for the tests.
 step benchmarks cargo test --quiet --bench costs
@@ -113,6 +114,7 @@ export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
     beside 'real programs' ./scripts/real-programs.sh --short
     beside 'nothing left' ./scripts/leaves-nothing.sh --short
     beside cluster ./scripts/cluster.sh --short
+    beside experiment ./scripts/experiment.sh --short
 ) &
 others=$!
 beside benchmark ./scripts/bench.sh --short
@@ -120,7 +122,6 @@ beside cost ./scripts/cost.sh --short
 beside checkpoints ./scripts/checkpoints.sh --short
 beside 'ways to begin' ./scripts/checkpoints.sh --same --short
 beside states ./scripts/states.sh --short
-beside experiment ./scripts/experiment.sh --short
 beside steady ./scripts/soak.sh --executions 20000
 beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -279,33 +280,48 @@ fn beside_naive(naive: &Explored, model: &Explored) -> (&'static str, Outcomes) 
     ("by naive, but not explored", lost)
 }
 
-/// Tries `cases` programs of each of the families that are `wanted`; says what is wrong with them.
-fn hunt(place: &Place, wanted: impl Fn(&str) -> bool, cases: u64) -> Vec<String> {
+/// Tries `cases` programs of each of the families that are `wanted`, as many families at a time as there are places; says what is wrong with them.
+fn hunt(places: &[Place], wanted: impl Fn(&str) -> bool, cases: u64) -> Vec<String> {
+    let mut left: Vec<usize> = (0..FAMILIES.len()).rev().filter(|&f| wanted(FAMILIES[f].name)).collect();
+    let (left, wrong) = (Mutex::new(&mut left), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for place in places {
+            let (left, wrong) = (&left, &wrong);
+            scope.spawn(move || loop {
+                // Not in the condition of a `while let`: the lock would be held meanwhile.
+                let next = left.lock().unwrap().pop();
+                let Some(f) = next else { return };
+                let found = hunt_in_family(place, f, cases);
+                wrong.lock().unwrap().extend(found);
+            });
+        }
+    });
+    wrong.into_inner().unwrap()
+}
+
+fn hunt_in_family(place: &Place, f: usize, cases: u64) -> Vec<String> {
     let (runs, seed) = (setting("VSRUN_NATIVE_RUNS", 60), setting("VSRUN_NATIVE_SEED", 1));
     let search = std::env::var("VSRUN_NATIVE_SEARCH").unwrap_or_else(|_| "optimal".into());
-    let mut wrong = Vec::new();
-    for (f, family) in FAMILIES.iter().enumerate().filter(|(_, family)| wanted(family.name)) {
-        let mut tally = Tally::default();
-        for case in 0..cases {
-            let seed = seed * 1_000_003 + f as u64 * 7919 + case;
-            let program = family.draw(&mut Rng(seed));
-            if let Some(text) = try_one(place, &search, runs, seed, &program, &mut tally, false) {
-                println!("{}: {text}", family.name);
-                wrong.push(text);
-            }
+    let (mut wrong, mut tally, family) = (Vec::new(), Tally::default(), &FAMILIES[f]);
+    for case in 0..cases {
+        let seed = seed * 1_000_003 + f as u64 * 7919 + case;
+        let program = family.draw(&mut Rng(seed));
+        if let Some(text) = try_one(place, &search, runs, seed, &program, &mut tally, false) {
+            println!("{}: {text}", family.name);
+            wrong.push(text);
         }
-        println!(
-            "{:10} {} programs, {} complete, {} that misuse a lock, {} wrong, {} with outcomes beyond native ones; not complete: {:?}",
-            family.name, tally.programs, tally.complete, tally.misuse, tally.missing, tally.beyond, tally.refused
-        );
     }
+    println!(
+        "{:10} {} programs, {} complete, {} that misuse a lock, {} wrong, {} with outcomes beyond native ones; not complete: {:?}",
+        family.name, tally.programs, tally.complete, tally.misuse, tally.missing, tally.beyond, tally.refused
+    );
     wrong
 }
 
 /// The short form: a program of each family. It also keeps the driver and the hunt below in order.
 #[test]
 fn a_program_of_each_family_does_what_it_does_natively() {
-    let wrong = hunt(&Place::new("short"), |_| true, 1);
+    let wrong = hunt(&["short-0", "short-1"].map(Place::new), |_| true, 1);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -361,6 +377,6 @@ fn what_comes_natively_is_explored() {
     }
     let only = std::env::var("VSRUN_NATIVE_FAMILY").ok();
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|one| one == name));
-    let wrong = hunt(&place, wanted, setting("VSRUN_NATIVE_CASES", 4));
+    let wrong = hunt(&[place], wanted, setting("VSRUN_NATIVE_CASES", 4));
     assert!(wrong.is_empty(), "{} programs have native outcomes that were not explored", wrong.len());
 }

@@ -23,17 +23,17 @@ use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, Summary};
 use crate::incomplete::Reason;
 use crate::runtime::streams::Input;
-use crate::runtime::{cpus, tracee, Inspector, Worker};
+use crate::runtime::{cpus, cpus_for, tracee, Inspector, Worker};
 use crate::search::{Chance, Search};
 
 /// The CPUs of the workers. A search that runs one execution at a time has one worker.
 fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Option<usize>> {
-    let cpus = cpus();
     let wanted = match config.workers {
         _ if config.search == SearchKind::Once => 1,
-        None => cpus.len().max(1),
+        None => cpus().len().max(1),
         Some(n) => n as usize,
     };
+    let cpus = cpus_for(if search.parallel() { wanted } else { 1 });
     if wanted > 1 && !search.parallel() {
         if config.workers.is_some() {
             let name = config.search.name();

@@ -18,7 +18,7 @@ use crate::finding::{Finding, ProgramStatus};
 use crate::race::{arrows, Arrow};
 use crate::runtime::halt::Halt;
 use crate::runtime::streams::Input;
-use crate::runtime::{cpus, Inspector, Spec, Worker};
+use crate::runtime::{cpus_for, Inspector, Spec, Worker};
 use crate::scenario::Scenario;
 use crate::schedule::Schedule;
 
@@ -97,7 +97,8 @@ pub fn trace(args: &TraceArgs) -> Result<Single, Failure> {
     let (spec, _) = spec_of_config(config)?;
     let halt = Arc::<Halt>::default();
     let spec = Spec { memory: memory_of_each(config.memory_size(), 1), ..spec };
-    let mut worker = Worker::start_on(cpus().first().copied(), Arc::clone(&halt), spec, Input::prepare(true)?, None)?;
+    let mut worker =
+        Worker::start_on(cpus_for(1).first().copied(), Arc::clone(&halt), spec, Input::prepare(true)?, None)?;
     halt.put_off(config.bounds.time.and_then(|time| Instant::now().checked_add(time)));
     let schedule = match args.seed {
         Some(seed) => Schedule { policy: Policy::RANDOM, seed, ..Schedule::default() },

@@ -6,7 +6,7 @@ use vsrun_model::arena::{Mode, GUARD_FD, POOL_SIZE};
 use vsrun_model::watch::state;
 
 use super::checkpoint::{memory_file, ArenaMap};
-use super::processes::cpus;
+use super::processes::cpus_for;
 use super::session::{self, PrivateDir};
 use super::setup::{launch_spec, prepare, set_options, Spec, StartError, LOOKED_AT_CALLS};
 use super::streams::Input;
@@ -67,7 +67,7 @@ pub fn direct(
     let random = session::random_file()?;
     let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
     let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
-    let mut launch = launch_spec(spec, &dir, stdio, fds, cpus().first().copied());
+    let mut launch = launch_spec(spec, &dir, stdio, fds, cpus_for(1).first().copied());
     // The guard cleans up when the last process of the program has let go of its pipe.
     launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
     Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })

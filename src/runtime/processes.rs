@@ -2,6 +2,7 @@
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -79,7 +80,7 @@ pub(super) fn children() -> Vec<i32> {
 }
 
 /// The CPUs that the calling thread may use, in an order that begins with another one for another run of vsrun (most
-/// often), so that two runs at a time do not share one while another is idle. A worker and its world share one.
+/// often). A worker and its world share one.
 pub fn cpus() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     let mut allowed: Vec<_> = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
@@ -88,10 +89,44 @@ pub fn cpus() -> Vec<usize> {
     allowed
 }
 
+/// The same for so many workers: first those that no other run on this machine has claimed, so that two runs at a time do not share one while another is
+/// idle. They are claimed as long as this process is there.
+pub fn cpus_for(workers: usize) -> Vec<usize> {
+    static CLAIMED: Mutex<Claims> = Mutex::new(Vec::new());
+    let mut claimed = CLAIMED.lock().unwrap_or_else(|e| e.into_inner());
+    claimed_first(cpus(), workers, &mut claimed, claim)
+}
+
+/// What this process has claimed.
+type Claims = Vec<(usize, UnixDatagram)>;
+
+fn claimed_first(
+    mut all: Vec<usize>,
+    workers: usize,
+    claimed: &mut Claims,
+    claim: impl Fn(usize) -> Option<UnixDatagram>,
+) -> Vec<usize> {
+    for &cpu in &all {
+        if claimed.len() < workers && claimed.iter().all(|(known, _)| *known != cpu) {
+            claimed.extend(claim(cpu).map(|name| (cpu, name)));
+        }
+    }
+    all.sort_by_key(|cpu| claimed.iter().all(|(known, _)| known != cpu));
+    all
+}
+
+/// Claims a CPU, if nobody has, as long as what is given is kept.
+fn claim(cpu: usize) -> Option<UnixDatagram> {
+    claim_by_name(&format!("vsrun-cpu-{cpu}"))
+}
+
+/// (A name in the abstract space of sockets is given back however its owner ends.)
+fn claim_by_name(name: &str) -> Option<UnixDatagram> {
+    UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()
+}
+
 /// CPUs that no other process of this machine has claimed, as long as this is kept: the calling thread, and what it starts, stays on them. As many as
 /// are wanted, or all that it may use. Engines that start several processes on a machine need not tell each its own.
-///
-/// (A name in the abstract space of sockets is given back however its owner ends. Whose name is taken by somebody else keeps what it has.)
 pub struct Claimed {
     _names: Vec<UnixDatagram>,
 }
@@ -101,10 +136,11 @@ impl Claimed {
     pub fn new(wanted: usize) -> Claimed {
         let (mut names, mut set) = (Vec::new(), CpuSet::new());
         for cpu in cpus() {
-            let name = SocketAddr::from_abstract_name(format!("vsrun-cpu-{cpu}"));
-            if let (true, Ok(name)) = (names.len() < wanted, name.and_then(|name| UnixDatagram::bind_addr(&name))) {
-                let _ = set.set(cpu);
-                names.push(name);
+            if names.len() < wanted {
+                if let Some(name) = claim(cpu) {
+                    let _ = set.set(cpu);
+                    names.push(name);
+                }
             }
         }
         if names.len() == wanted {
@@ -173,4 +209,24 @@ pub fn is_reading(stopped: &Stopped) -> bool {
         memory.read(regs.rip.wrapping_add(at), &mut one).ok().map(|()| one[0])
     };
     vsrun_model::counter::decode(byte).is_some() || vsrun_model::cpu::decode(byte).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_run_has_claimed_comes_last() {
+        let claim = |cpu: usize| claim_by_name(&format!("vsrun-test-{}-{cpu}", std::process::id()));
+        let (mut one, mut other, mut third) = (Vec::new(), Vec::new(), Vec::new());
+        assert_eq!(claimed_first(vec![2, 0, 1], 1, &mut one, claim), [2, 0, 1]);
+        assert_eq!(claimed_first(vec![2, 0, 1], 2, &mut other, claim), [0, 1, 2]);
+        // Again: it keeps what it has.
+        assert_eq!(claimed_first(vec![1, 2, 0], 2, &mut other, claim), [1, 0, 2]);
+        // All are taken: as they come.
+        assert_eq!(claimed_first(vec![1, 2, 0], 1, &mut third, claim), [1, 2, 0]);
+        assert!(third.is_empty());
+        drop(one);
+        assert_eq!(claimed_first(vec![1, 2, 0], 1, &mut third, claim), [2, 1, 0]);
+    }
 }

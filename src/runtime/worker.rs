@@ -23,7 +23,7 @@ use super::kept::{self, Kept};
 use super::look;
 use super::outcome::Outcome;
 use super::own_pages::OwnPages;
-use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
+use super::processes::{children, cpus_for, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
 use super::stood::GoingBack;
@@ -130,7 +130,7 @@ impl Worker {
     /// Starts the program and brings it to its root. It prints into memory; with `echo`, that is passed on there while
     /// an execution runs.
     pub fn start(spec: Spec, input: Input, echo: Option<File>) -> Result<Worker, StartError> {
-        Worker::start_on(cpus().first().copied(), Arc::default(), spec, input, echo)
+        Worker::start_on(cpus_for(1).first().copied(), Arc::default(), spec, input, echo)
     }
 
     /// The same on that CPU; `halt`, once due, ends the execution that is run. The world belongs to the calling thread,

@@ -15,6 +15,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 use super::fd::is_ours;
 use super::files;
 use crate::gate::{self, end, inject, local, machine, me, model, process_of, world};
+use crate::sys::bare::bare;
 use crate::sys::errno::*;
 use crate::sys::{any_of, decimal, limit, load, raw, store};
 
@@ -389,10 +390,10 @@ pub fn close_locked(first: i32, last: i32, on_exec: bool) -> bool {
         return false;
     }
     let mut any = false;
-    for fd in first..=last.min(MANY) {
+    each_open(first, last.min(MANY), &mut |fd| {
         let flags = raw!(libc::SYS_fcntl, fd, libc::F_GETFD);
         if flags < 0 || is_ours(fd as u64) || on_exec && flags as i32 & libc::FD_CLOEXEC == 0 {
-            continue;
+            return;
         }
         if look(fd).is_some_and(|real| known(fd, &real).is_some()) {
             let closing = before_close(fd);
@@ -400,8 +401,26 @@ pub fn close_locked(first: i32, last: i32, on_exec: bool) -> bool {
             after_close(closing);
             any = true;
         }
-    }
+    });
     any
+}
+
+/// Calls `each` with the descriptors from `first` to `last` that are open, but for those that are places only (O_PATH), which have no locks. There may be a
+/// million numbers, so it is poll that is asked, which tells of many at a time.
+fn each_open(first: i32, last: i32, each: &mut dyn FnMut(i32)) {
+    const AT_A_TIME: usize = 64;
+    let mut next = first;
+    while next <= last {
+        let n = AT_A_TIME.min((last - next + 1) as usize);
+        let mut asked = [libc::pollfd { fd: -1, events: 0, revents: 0 }; AT_A_TIME];
+        for (fd, one) in (next..).zip(&mut asked[..n]) {
+            one.fd = fd;
+        }
+        // Nothing is waited for, so nothing is left by that. It fails where the process may have fewer.
+        let told = bare(libc::SYS_poll, [asked.as_mut_ptr() as u64, n as u64, 0, 0, 0, 0]) >= 0;
+        asked[..n].iter().filter(|one| !told || one.revents & libc::POLLNVAL == 0).for_each(|one| each(one.fd));
+        next += n as i32;
+    }
 }
 
 /// The process ends: its record locks go with it in the model; what the ends of its descriptors give back is seen here.
@@ -409,10 +428,10 @@ pub fn close_all_locked() {
     if !world().flocks_used {
         return;
     }
-    for fd in 0..MANY.min(open_limit()) {
-        let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { continue };
+    each_open(0, open_limit() - 1, &mut |fd| {
+        let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return };
         if known(fd, &real).is_none() {
-            continue;
+            return;
         }
         if let Some(name) = described(fd, &real) {
             let closing = Closing { other: another(fd), name };
@@ -423,7 +442,7 @@ pub fn close_all_locked() {
                 model().gave_locks_back(local().pid);
             }
         }
-    }
+    });
 }
 
 /// No descriptor is as large.

@@ -21,7 +21,7 @@ use crate::base::text::escape;
 use crate::config::{Config, DividePiece, Searched, SplitPieces};
 use crate::finding::Summary;
 use crate::incomplete::Reason;
-use crate::runtime::{cpus, tracee};
+use crate::runtime::{cpus_for, tracee};
 use crate::search::{self, Search};
 
 /// What came of it.
@@ -165,7 +165,7 @@ fn parts(config: &Config, of: Of, known: &Sharing) -> Result<(Vec<Vec<u8>>, u64,
     state.sharing.resume(&known.at_a_beginning()).map_err(other)?;
     divide_memory(&mut setting.spec, &config, 1);
     let shared = Shared::new(&setting, input, state);
-    shared.run(&[cpus().first().copied()], false, None)?;
+    shared.run(&[cpus_for(1).first().copied()], false, None)?;
     let mut state = shared.into_state();
     state.progress.clear();
     if let Some(obstacle) = state.obstacle {
