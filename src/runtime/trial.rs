@@ -7,8 +7,8 @@ const BLOCK: u32 = 32;
 const WARM: u32 = 8;
 /// Blocks of each kind. Their median counts, as something else may take the processor in one of them.
 const BLOCKS: usize = 3;
-/// A block that has taken so many times what one of the other kind does is not gone on with.
-const HOPELESS: f64 = 4.0;
+/// A block that has taken so many times what one of the other kind does, whole, is not gone on with: it is worse.
+const HOPELESS: f64 = 1.5;
 /// Executions between two trials: at first, and, twice as many each time that nothing changes, at most.
 const PAUSE: u32 = 1 << 10;
 const LONGEST: u32 = 1 << 16;

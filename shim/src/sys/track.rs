@@ -228,12 +228,28 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             track().handles(a[0]);
             bare(nr, a)
         }
+        libc::SYS_rt_tgsigqueueinfo if a[0] as i64 == bare(libc::SYS_getpid, [0; 6]) => {
+            // A handler may be for one time only: then this changes the action.
+            track().handles(a[2]);
+            let result = bare(nr, a);
+            if is_pending(a[2]) {
+                track().hinder(Hinders(nr as u32));
+            }
+            result
+        }
         libc::SYS_write | libc::SYS_writev if a[0] < 32 && track().printed >> a[0] & 1 != 0 => bare(nr, a),
         _ => {
             track().hinder(Hinders(nr as u32));
             bare(nr, a)
         }
     }
+}
+
+/// A signal that this process has sent to itself has not come. Where it has, its handler is over by now, or does not come back.
+fn is_pending(signal: u64) -> bool {
+    let mut pending = 0u64;
+    bare(libc::SYS_rt_sigpending, [&raw mut pending as u64, 8, 0, 0, 0, 0]);
+    signal > 64 || signal > 0 && pending >> (signal - 1) & 1 != 0
 }
 
 /// That prctl changes nothing.
