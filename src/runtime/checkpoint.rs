@@ -251,6 +251,7 @@ impl Drop for ArenaMap {
 
 /// The state of the arena at the root.
 pub struct RootState {
+    /// The world, and who has used which files.
     world: ArenaMap,
     regions: Table<Region, 4096>,
     segments: Table<Segment, 1024>,
@@ -264,6 +265,7 @@ impl RootState {
     pub fn take(arena: &Arena) -> io::Result<Box<RootState>> {
         let mut world = ArenaMap::private()?;
         world.world.copy_from(&arena.world);
+        world.files.copy_uses(&arena.files);
         Ok(Box::new(RootState {
             world,
             regions: arena.regions,
@@ -282,6 +284,7 @@ impl RootState {
     /// Keeps what stands in `arena` now, in the place of what it has.
     pub fn take_again(&mut self, arena: &Arena) {
         self.world.world.copy_from(&arena.world);
+        self.world.files.copy_uses(&arena.files);
         self.regions.copy_from(&arena.regions);
         self.segments.copy_from(&arena.segments);
         self.attached.copy_from(&arena.attached);
@@ -298,5 +301,34 @@ impl RootState {
         arena.control.regions = self.region_count;
         arena.control.shm_used = 0;
         arena.files.reset();
+        // What is used after this is an operation, or none, by who has used it before.
+        arena.files.copy_uses(&self.world.files);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_used_a_file_is_put_back_and_tells_states_apart() {
+        let mut arena = ArenaMap::private().unwrap();
+        arena.init();
+        let before = (RootState::take(&arena).unwrap(), arena.files.digest_of_uses());
+        let file = (7, 11);
+        arena.add_used_file(file, 13).unwrap();
+        let mut used = RootState::take(&arena).unwrap();
+        let digest = arena.files.digest_of_uses();
+        assert!(digest != before.1);
+        before.0.restore(&mut arena);
+        assert_eq!((arena.used_file(file), arena.files.digest_of_uses()), (None, before.1));
+        used.restore(&mut arena);
+        assert_eq!((arena.used_file(file), arena.files.digest_of_uses()), (Some(0), digest));
+        // What is kept in its place.
+        arena.files.reset();
+        used.take_again(&arena);
+        arena.add_used_file(file, 13).unwrap();
+        used.restore(&mut arena);
+        assert_eq!(arena.used_file(file), None);
     }
 }

@@ -153,6 +153,53 @@ fn all_is_put_back() {
     }
 }
 
+/// Who has used what before a mark counts behind it: a thread looks up flags of a descriptor before, and another one changes them behind it, in some orders only.
+#[test]
+fn what_was_used_before_a_mark_is_known_behind_it() {
+    let place = Place::new("uses");
+    place.write("uses", USES);
+    for marks in [1, 2, 3] {
+        let run = place.both(&format!("--search optimal --race off --marks {marks} ./uses"));
+        assert_eq!((run["verdict"].as_str(), &run["complete"]), (Some("assert"), &Value::Bool(true)), "{marks}: {run}");
+        assert!(number(&run, "from_marks") > 30, "{marks}: {run}");
+    }
+}
+
+const USES: &str = r#"
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+static sem_t looked;
+static int set, fd;
+static void *looks(void *a) { sem_post(&looked); assert((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0); return a; }
+static void *sets(void *a) { sem_wait(&looked); pthread_mutex_lock(&m); set = 1; pthread_mutex_unlock(&m); return a; }
+static void *changes(void *a) {
+    pthread_mutex_lock(&m);
+    int changes = set;
+    pthread_mutex_unlock(&m);
+    if (changes) fcntl(fd, F_SETFL, O_NONBLOCK);
+    return a;
+}
+static void *locks(void *a) {
+    for (int i = 0; i < 2; i++) { pthread_mutex_lock(&n); pthread_mutex_unlock(&n); }
+    return a;
+}
+int main(void) {
+    void *(*all[])(void *) = {looks, changes, sets, locks, locks};
+    pthread_t t[5];
+    int p[2];
+    assert(pipe(p) == 0);
+    fd = p[0];
+    sem_init(&looked, 0, 0);
+    for (int i = 0; i < 5; i++) pthread_create(&t[i], NULL, all[i], NULL);
+    for (int i = 0; i < 5; i++) pthread_join(t[i], NULL);
+    return 0;
+}
+"#;
+
 /// Handlers that come back, jump out, run on another stack, are for one time only, or end the program: the next execution has the actions, masks and stacks that main
 /// has left.
 #[test]
@@ -312,13 +359,13 @@ fn memory_of_all_kinds_is_put_back_or_said_why_not() {
         ("hugetlb", None),
         ("over", None),
         ("received", None),
+        ("file", None),
         ("collapse", Some("system call madvise")),
         ("freed", Some("system call madvise")),
         ("moved", Some("system call mremap")),
         ("locked", Some("system call mlock")),
         ("memfd", shared),
         ("shared", shared),
-        ("file", shared),
     ] {
         let run = place.both(&format!("--search optimal --race off ./back_memory {kind}"));
         assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 24), "{run}");

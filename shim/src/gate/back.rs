@@ -159,8 +159,7 @@ fn prepare() -> Result<(), Hinders> {
         return Err(Hinders::PROCESSES);
     }
     let files = &arena().files;
-    let used =
-        files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len + files.used_files.len > 0;
+    let used = files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len > 0;
     if used || arena().control.shm_used != 0 || local().n_ranges > 0 {
         return Err(Hinders::SHARED);
     }

@@ -23,6 +23,9 @@ numbers! {
     MAPPED = 11,
     UNMAPPED = 12,
     PROTECTED = 13,
+    USER = 14,
+    USED = 15,
+    USES = 16,
 }
 
 /// Words without a pattern: fractional digits of the square roots of 2, 3, 5 and 7, made odd.

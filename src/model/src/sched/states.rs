@@ -27,7 +27,8 @@ impl Arena {
             return;
         }
         let world = self.world.digest();
-        let digest = memory.zip(world).map(|both| Mixer::of(Purpose::STATE, &both));
+        let uses = self.files.digest_of_uses();
+        let digest = memory.zip(world).map(|both| Mixer::of(Purpose::STATE, &(both, uses)));
         let at = self.taken as usize;
         let state = State { digest: digest.unwrap_or_default(), progress: self.world.progress.at };
         let kept = at < MAX_STATES;

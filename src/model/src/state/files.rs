@@ -6,6 +6,7 @@
 //!
 //! Who uses which file, and when that is a visible operation: [`crate::file`].
 
+use crate::base::mixer::{together, Mixer, Purpose};
 use crate::base::{ObjId, Table, Tid, VARIANT};
 
 /// Users of a file that are told apart. Any more that only read it are kept as one, which is in no order with anybody; one that
@@ -35,7 +36,7 @@ pub const PLACED: u32 = u32::MAX;
 pub const LOOKS_FOR: u8 = VARIANT;
 
 /// Last uses of a file by one thread: numbers of threads created until then, 0 for never.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 #[repr(C)]
 pub struct User {
     /// The thread; [`NONE`](crate::NONE): several that only read.
@@ -201,6 +202,26 @@ impl Files {
             self.buckets = [0; FILE_BUCKETS];
         }
         self.used_files.clear();
+    }
+
+    /// Who has used what is what stands in `other`. The private layer is no part of that.
+    pub fn copy_uses(&mut self, other: &Files) {
+        if self.used_files.len + other.used_files.len > 0 {
+            self.buckets = other.buckets;
+        }
+        self.used_files.copy_from(&other.used_files);
+        (self.names_changed, self.directories_changed) = (other.names_changed, other.directories_changed);
+    }
+
+    /// A hash of who has used what: what is used later is an operation or none by that. Rows count without their order.
+    pub fn digest_of_uses(&self) -> [u64; 2] {
+        let each = self.used_files.as_slice().iter().map(|used| {
+            let Used { dev, ino: _, number, obj: _, next: _, state, len, users } = used;
+            let users = users[..*len as usize].iter().map(|user| Mixer::of(Purpose::USER, user));
+            Mixer::of(Purpose::USED, &(dev, number, state, users.fold([0; 2], together)))
+        });
+        let rows = each.fold([0; 2], together);
+        Mixer::of(Purpose::USES, &(rows, self.names_changed, self.directories_changed))
     }
 
     /// The shadow of the directory with these numbers.
