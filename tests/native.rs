@@ -364,6 +364,65 @@ fn what_was_found_is_explored() {
     }
 }
 
+/// What vsrun prints of a program of threads, whose executions begin as the options say, without what depends on that.
+fn begun(place: &Place, options: &str, program: &str) -> (Value, u64) {
+    let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
+        .args("--keep-going --format json --timeouts any --race off --search optimal -j 1 --shrink 0".split(' '))
+        .args(["--max-executions", "300", "--output", "/dev/null", "--scenario-dir"])
+        .arg(&place.dir)
+        .args(options.split(' '))
+        .arg("--")
+        .arg(place.driver())
+        .args(["--own", program])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let mut report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{program} {options}: {e}: {}", String::from_utf8_lossy(&output.stderr)));
+    let marks = report["from_marks"].as_u64().unwrap_or(0);
+    for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back", "notes"] {
+        report[key] = Value::Null;
+    }
+    (report, marks)
+}
+
+/// Draws programs of threads, `cases` of every `nth` family, and explores each from forks and from marks; says what differs, and how many
+/// executions began at marks.
+fn begins_alike(cases: u64, nth: usize) -> (Vec<String>, u64) {
+    let (place, seed) = (Place::new("begins"), setting("VSRUN_NATIVE_SEED", 1));
+    let (mut wrong, mut marks) = (Vec::new(), 0);
+    for (f, family) in FAMILIES.iter().enumerate().step_by(nth) {
+        let threads = program::Family { strands: "tti", ..*family };
+        for case in 0..cases {
+            let program = threads.draw(&mut Rng(seed * 1_000_003 + f as u64 * 7919 + case));
+            let (forked, _) = begun(&place, "--checkpoint fork", &program);
+            for how in ["--checkpoint rollback --marks 1", "--checkpoint rollback --marks 2"] {
+                let (marked, n) = begun(&place, how, &program);
+                marks += n;
+                if marked != forked {
+                    wrong.push(format!("{}: '{program}' {how}:\n  {forked}\n  {marked}", family.name));
+                }
+            }
+        }
+    }
+    (wrong, marks)
+}
+
+#[test]
+fn what_is_explored_does_not_depend_on_how_executions_begin() {
+    let (wrong, marks) = begins_alike(1, 3);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(marks > 100, "{marks}");
+}
+
+#[test]
+#[ignore = "a hunt"]
+fn what_is_explored_does_not_depend_on_how_executions_begin_in_many_programs() {
+    let (wrong, marks) = begins_alike(setting("VSRUN_NATIVE_CASES", 4), 1);
+    println!("{marks} executions began at marks");
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 #[ignore = "a hunt: what it finds today is in docs/STATUS.md"]
 fn what_comes_natively_is_explored() {

@@ -318,8 +318,14 @@ impl Worker {
         let GoingBack { marks, trial, since, resumed, did, .. } = &mut self.back;
         let Some(since) = since.take().filter(|_| *resumed && *did && self.spec.marks == 0) else { return };
         let marked = marks.began.0 > 0 || !marks.all.is_empty();
+        let rested = trial.rests();
         if trial.over(since.elapsed().as_nanos() as f64, marked) {
             marks.clear();
+        }
+        if !rested && trial.rests() && !trial.makes() {
+            // There are none for a long time: what they have taken is given back, by the process with its end.
+            marks.spare.clear();
+            self.end_standing();
         }
     }
 

@@ -57,6 +57,11 @@ impl Trial {
         self.makes
     }
 
+    /// There is no trial under way.
+    pub fn rests(&self) -> bool {
+        self.left > 0
+    }
+
     /// An execution has taken so many ns, from the order to begin it until it was back; `marked`: it began at a mark or made one. Says whether it is now the
     /// other way round.
     pub fn over(&mut self, ns: f64, marked: bool) -> bool {

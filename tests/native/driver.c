@@ -2,6 +2,7 @@
  * read of every object. Natively it runs it many times, with delays; under vsrun once per execution.
  *
  *   driver [--outcome FILE] PROGRAM         one run; its outcome is a line on stdout, or appended to FILE
+ *   driver --own PROGRAM                    one run of a program of one process, in memory of its own
  *   driver --native RUNS SEED PROGRAM       many runs; prints "COUNT OUTCOME" for each that came
  *
  * PROGRAM: strands, separated by '|'; the first is the first thread. Operations are separated by blanks: a name and up to three
@@ -97,6 +98,7 @@ static mqd_t queue;
 static __thread int self;
 static int is_native;
 static const char *outcome;
+static int own_memory;
 static __thread uint64_t random_state;
 
 /* The processes of the strands that this one has started, or that were there when it was started, itself among them. What others
@@ -814,7 +816,7 @@ static void set_up_names(const char *dir) {
 }
 
 static void set_up(const char *dir) {
-    w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, (own_memory ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS, -1, 0);
     memset(w, 0, sizeof *w);
     for (int i = 0; i < STRANDS; i++) w->creator[i] = -1;
     w->pid[0] = known[0] = getpid();
@@ -1239,6 +1241,7 @@ int main(int argc, char **argv) {
     own_path = argv[0];
     int at = 1, runs = 0;
     uint64_t seed = 1;
+    if (argc > at + 1 && !strcmp(argv[at], "--own")) own_memory = 1, at++;
     if (argc > at + 1 && !strcmp(argv[at], "--outcome")) outcome = argv[at + 1], at += 2;
     if (argc > at + 2 && !strcmp(argv[at], "--native")) runs = atoi(argv[at + 1]), seed = atoll(argv[at + 2]), at += 3;
     if (argc != at + 1) fail("usage: driver [--outcome FILE | --native RUNS SEED] PROGRAM", "");

@@ -5,6 +5,7 @@ mod families;
 pub use families::FAMILIES;
 
 /// What a family's programs are made of.
+#[derive(Clone, Copy)]
 pub struct Family<'a> {
     pub name: &'a str,
     /// What a strand other than the first may be, drawn for each: threads (`t`) and processes (`f`) of the first one; threads that the strand
