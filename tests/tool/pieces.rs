@@ -216,7 +216,7 @@ fn a_piece_goes_on_where_it_was_left() {
         let _ = kill(Pid::from_raw(worker.id() as i32), Signal::SIGKILL);
         worker.wait().expect("it ends");
         // A while, and then to the end.
-        left |= place.work(piece, &["--time", "0.4"])["explored"] == false;
+        left |= place.work(piece, &["--time", "0.15"])["explored"] == false;
         // What was cut off half-written is not what counts.
         if let Ok(bytes) = fs::read(&state) {
             fs::write(&state, &bytes[..bytes.len() / 2]).expect("written");
@@ -308,11 +308,11 @@ fn a_piece_is_split_again() {
         place.explore_all();
         place.split(&["--into", "2", "--again", "-o", "pieces"]);
         let mut divided = 0;
-        for turn in 0..4 {
+        for turn in 0..3 {
             for piece in place.pieces() {
                 // The first time some have not been begun.
                 if turn > 0 {
-                    place.work(&piece, &["--time", "0.1"]);
+                    place.work(&piece, &["--time", "0.06"]);
                 }
                 let name = piece.to_string_lossy();
                 let done = place.run(&["pieces", "divide", "--into", "3", &*name]);
