@@ -229,8 +229,6 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             bare(nr, a)
         }
         libc::SYS_rt_tgsigqueueinfo if a[0] as i64 == bare(libc::SYS_getpid, [0; 6]) => {
-            // A handler may be for one time only: then this changes the action.
-            track().handles(a[2]);
             let result = bare(nr, a);
             if is_pending(a[2]) {
                 track().hinder(Hinders(nr as u32));
