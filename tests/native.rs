@@ -366,10 +366,13 @@ fn what_was_found_is_explored() {
 
 /// What vsrun prints of a program of threads, whose executions begin as the options say, without what depends on that.
 fn begun(place: &Place, options: &str, program: &str) -> (Value, u64) {
+    // Scenarios have other names where there are some already.
+    let scenarios = place.dir.join("scenarios");
+    let _ = fs::remove_dir_all(&scenarios);
     let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
         .args("--keep-going --format json --timeouts any --race off --search optimal -j 1 --shrink 0".split(' '))
         .args(["--max-executions", "300", "--output", "/dev/null", "--scenario-dir"])
-        .arg(&place.dir)
+        .arg(&scenarios)
         .args(options.split(' '))
         .arg("--")
         .arg(place.driver())
