@@ -395,6 +395,7 @@ fn begins_alike(cases: u64, nth: usize) -> (Vec<String>, u64) {
     let (place, seed) = (Place::new("begins"), setting("VSRUN_NATIVE_SEED", 1));
     let (mut wrong, mut marks) = (Vec::new(), 0);
     for (f, family) in FAMILIES.iter().enumerate().step_by(nth) {
+        // Threads only: of several processes none goes back.
         let threads = program::Family { strands: "tti", ..*family };
         for case in 0..cases {
             let program = threads.draw(&mut Rng(seed * 1_000_003 + f as u64 * 7919 + case));
@@ -419,7 +420,7 @@ fn what_is_explored_does_not_depend_on_how_executions_begin() {
 }
 
 #[test]
-#[ignore = "a hunt"]
+#[ignore = "a hunt: VSRUN_NATIVE_CASES programs of each family"]
 fn what_is_explored_does_not_depend_on_how_executions_begin_in_many_programs() {
     let (wrong, marks) = begins_alike(setting("VSRUN_NATIVE_CASES", 4), 1);
     println!("{marks} executions began at marks");

@@ -9,7 +9,7 @@ use super::setting::{identity_of, spec_of, Lot, Of};
 use crate::base::text::escape;
 use crate::config::Config;
 use crate::finding::Summary;
-use crate::runtime::Claimed;
+use crate::runtime::stay_on_claimed;
 use crate::scenario::Program;
 use crate::search::Chance;
 
@@ -45,7 +45,7 @@ pub fn draw(config: &Config, lot: Lot) -> Result<Drawn, Failure> {
     let cwd = PathBuf::from(&lot.program.cwd);
     std::env::set_current_dir(&cwd)
         .map_err(|e| Failure::environment(format!("the program runs in {}, which is not there: {e}", escape(&cwd))))?;
-    let _claimed = Claimed::new(config.workers.unwrap_or(1) as usize);
+    stay_on_claimed(config.workers.unwrap_or(1) as usize);
     let explored = explore_part(config, Of::Lot(Box::new(lot)))?;
     let covering = explored.covering.unwrap_or_default();
     Ok(Drawn {

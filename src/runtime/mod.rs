@@ -48,7 +48,7 @@ pub use back::GoesBack;
 pub use inspect::Inspector;
 pub use orders::OrderNames;
 pub use outcome::{Outcome, Sign};
-pub use processes::{cpus, cpus_for, Claimed};
+pub use processes::{cpus, cpus_for, stay_on_claimed};
 pub use racing::Quiet;
 pub use setup::{Spec, StartError, LOOKED_AT_CALLS};
 pub use tossed::Tossed;

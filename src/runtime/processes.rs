@@ -2,7 +2,7 @@
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -89,15 +89,34 @@ pub fn cpus() -> Vec<usize> {
     allowed
 }
 
+/// What this process has claimed, as long as it is there.
+static CLAIMED: Mutex<Claims> = Mutex::new(Vec::new());
+
 /// The same for so many workers: first those that no other run on this machine has claimed, so that two runs at a time do not share one while another is
-/// idle. They are claimed as long as this process is there.
+/// idle. They are claimed now.
 pub fn cpus_for(workers: usize) -> Vec<usize> {
-    static CLAIMED: Mutex<Claims> = Mutex::new(Vec::new());
-    let mut claimed = CLAIMED.lock().unwrap_or_else(|e| e.into_inner());
-    claimed_first(cpus(), workers, &mut claimed, claim)
+    claimed_first(cpus(), workers, &mut claims(), claim)
 }
 
-/// What this process has claimed.
+/// The calling thread, and what it starts, stays on as many CPUs as there are workers, which no other run has claimed; where there are fewer of these, on all that
+/// it may use. Engines that start several processes on a machine need not tell each its own.
+pub fn stay_on_claimed(workers: usize) {
+    cpus_for(workers);
+    let claimed = claims();
+    if claimed.len() >= workers {
+        let mut set = CpuSet::new();
+        for (cpu, _) in claimed.iter().take(workers) {
+            let _ = set.set(*cpu);
+        }
+        let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}
+
+fn claims() -> MutexGuard<'static, Claims> {
+    CLAIMED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// CPUs, each with the name that says so.
 type Claims = Vec<(usize, UnixDatagram)>;
 
 fn claimed_first(
@@ -123,31 +142,6 @@ fn claim(cpu: usize) -> Option<UnixDatagram> {
 /// (A name in the abstract space of sockets is given back however its owner ends.)
 fn claim_by_name(name: &str) -> Option<UnixDatagram> {
     UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()
-}
-
-/// CPUs that no other process of this machine has claimed, as long as this is kept: the calling thread, and what it starts, stays on them. As many as
-/// are wanted, or all that it may use. Engines that start several processes on a machine need not tell each its own.
-pub struct Claimed {
-    _names: Vec<UnixDatagram>,
-}
-
-impl Claimed {
-    /// Claims them.
-    pub fn new(wanted: usize) -> Claimed {
-        let (mut names, mut set) = (Vec::new(), CpuSet::new());
-        for cpu in cpus() {
-            if names.len() < wanted {
-                if let Some(name) = claim(cpu) {
-                    let _ = set.set(cpu);
-                    names.push(name);
-                }
-            }
-        }
-        if names.len() == wanted {
-            let _ = sched_setaffinity(Pid::from_raw(0), &set);
-        }
-        Claimed { _names: names }
-    }
 }
 
 /// Keeps the calling thread, and what it starts, on that CPU.

@@ -1244,7 +1244,7 @@ int main(int argc, char **argv) {
     if (argc > at + 1 && !strcmp(argv[at], "--own")) own_memory = 1, at++;
     if (argc > at + 1 && !strcmp(argv[at], "--outcome")) outcome = argv[at + 1], at += 2;
     if (argc > at + 2 && !strcmp(argv[at], "--native")) runs = atoi(argv[at + 1]), seed = atoll(argv[at + 2]), at += 3;
-    if (argc != at + 1) fail("usage: driver [--outcome FILE | --native RUNS SEED] PROGRAM", "");
+    if (argc != at + 1) fail("usage: driver [--own | --outcome FILE | --native RUNS SEED] PROGRAM", "");
     parse(argv[at]);
     if (runs) {
         natively(runs, seed);

@@ -308,6 +308,7 @@ fn a_piece_is_split_again() {
         place.explore_all();
         place.split(&["--into", "2", "--again", "-o", "pieces"]);
         let mut divided = 0;
+        // Each turn makes three pieces of one. The time has to be too short for one of them.
         for turn in 0..3 {
             for piece in place.pieces() {
                 // The first time some have not been begun.

@@ -405,8 +405,8 @@ pub fn close_locked(first: i32, last: i32, on_exec: bool) -> bool {
     any
 }
 
-/// Calls `each` with the descriptors from `first` to `last` that are open, but for those that are places only (O_PATH), which have no locks. There may be a
-/// million numbers, so it is poll that is asked, which tells of many at a time.
+/// Calls `each` with the descriptors from `first` to `last` that are open, but for those that are places only (O_PATH), which have no locks. There may be tens of
+/// thousands of numbers, so it is poll that is asked, which tells of many at a time.
 fn each_open(first: i32, last: i32, each: &mut dyn FnMut(i32)) {
     const AT_A_TIME: usize = 64;
     let mut next = first;

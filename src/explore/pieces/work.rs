@@ -14,7 +14,7 @@ use crate::base::files;
 use crate::base::text::escape;
 use crate::config::{Config, WorkPiece};
 use crate::finding::{Summary, Worked};
-use crate::runtime::Claimed;
+use crate::runtime::stay_on_claimed;
 use crate::search::Search;
 
 /// How often it is looked whether a piece is still wanted.
@@ -65,7 +65,7 @@ pub fn work(args: &WorkPiece, config: Config) -> Result<Worked, Failure> {
     if let Some(wanted) = &args.wanted {
         end_without(std::path::absolute(wanted)?);
     }
-    let _claimed = Claimed::new(args.workers as usize);
+    stay_on_claimed(args.workers as usize);
     let mut config = Config {
         resume: Some(if state.untouched { file.clone() } else { begun.clone() }),
         save: Some(begun),
