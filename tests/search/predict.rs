@@ -1,6 +1,6 @@
 //! What executions allow that they did not show, against all there is: random programs of locks; and guides, which are followed where they can be.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::interp::generate::{program, runner, Family};
 use crate::interp::{How, Ins, Machine, Program};
@@ -33,15 +33,16 @@ impl Lots {
     }
 }
 
-/// Critical sections in each other: of mutexes, and of read-write locks in either mode.
+/// Critical sections in each other: of mutexes, of a semaphore, and of read-write locks in either mode.
 fn sections(lots: &mut Lots, depth: u64) -> Vec<Ins> {
     if depth == 0 || lots.below(4) == 0 {
         return Vec::new();
     }
     let inner = sections(lots, depth - 1);
-    let (from, to) = match lots.below(6) {
+    let (from, to) = match lots.below(8) {
         0 => (Ins::Read(0, How::Block), Ins::RwUnlock(0)),
         1 => (Ins::Write(0, How::Block), Ins::RwUnlock(0)),
+        2 | 3 => (Ins::SemWait(1, How::Block), Ins::Post(1)),
         n => (Ins::Lock(n as u32 % 3, How::Block), Ins::Unlock(n as u32 % 3)),
     };
     // A lock that is taken twice is a bug of another kind.
@@ -137,6 +138,62 @@ fn an_inversion_far_apart_is_found_in_the_second_execution() {
 }
 
 #[test]
+fn writes_and_reads_that_nothing_rests_on_are_no_order() {
+    let [to_x, y] = [0, 2].map(|v| Ins::Store(v, 1));
+    let nested = |a, b| [Ins::Lock(a, How::Block), Ins::Lock(b, How::Block), Ins::Unlock(b), Ins::Unlock(a)];
+    // In the first execution all of the first thread comes first. What the second one then writes was written by the first, too, behind its locks.
+    for last in [to_x.clone(), Ins::Load(0)] {
+        let program: Program = vec![
+            vec![Ins::Create(1), Ins::Create(2)],
+            [&nested(0, 1)[..], &[last.clone(), y.clone()]].concat(),
+            [&[to_x.clone()][..], &nested(1, 0)].concat(),
+        ];
+        assert_eq!(first(&mut Predict::new(1), &program, 10, is_stuck), Some(2), "{last:?}");
+    }
+    // Who reads what was written has to come behind that.
+    let reads: Program = vec![
+        vec![Ins::Create(1), Ins::Create(2)],
+        [&nested(0, 1)[..], &[to_x.clone(), y]].concat(),
+        [&[Ins::Load(0)][..], &nested(1, 0)].concat(),
+    ];
+    let mut search = Predict::new(1);
+    assert_ne!(first(&mut search, &reads, 2, is_stuck), Some(2));
+}
+
+#[test]
+fn a_semaphore_that_is_used_as_a_lock_is_one() {
+    let inverted = |semaphore: [Ins; 2]| -> Program {
+        let [takes, gives] = semaphore;
+        vec![
+            vec![Ins::Create(1), Ins::Create(2)],
+            [own_work(2), vec![Ins::Lock(0, How::Block), takes.clone(), gives.clone(), Ins::Unlock(0)]].concat(),
+            [vec![takes, Ins::Lock(0, How::Block), Ins::Unlock(0), gives], own_work(3)].concat(),
+        ]
+    };
+    let of = |number| [Ins::SemWait(number, How::Block), Ins::Post(number)];
+    assert_eq!(first(&mut Predict::new(1), &inverted(of(1)), 10, is_stuck), Some(2));
+    // There are two of these, one for each.
+    assert_eq!(first(&mut Predict::new(1), &inverted(of(2)), 100, is_stuck), None);
+}
+
+#[test]
+fn what_is_taken_needs_as_many_as_were_added_and_no_more() {
+    // The second post is far behind; the first is enough for the thread that takes one.
+    let nested = |a, b| vec![Ins::Lock(a, How::Block), Ins::Lock(b, How::Block), Ins::Unlock(b), Ins::Unlock(a)];
+    let of = |posts: [Vec<Ins>; 2]| -> Program {
+        let [before, behind] = posts;
+        vec![
+            vec![Ins::Create(1), Ins::Create(2)],
+            [before, nested(0, 1), behind].concat(),
+            [vec![Ins::SemWait(0, How::Block)], nested(1, 0)].concat(),
+        ]
+    };
+    let post = || vec![Ins::Post(0)];
+    assert_eq!(first(&mut Predict::new(1), &of([post(), post()]), 10, is_stuck), Some(2));
+    assert_eq!(first(&mut Predict::new(1), &of([vec![], post()]), 100, is_stuck), None);
+}
+
+#[test]
 fn an_order_that_is_far_from_those_seen_is_found_soon() {
     // Wrong only where all that the first thread does comes before the first operation of the second one.
     let program: Program = vec![
@@ -172,6 +229,36 @@ fn the_steps_of_an_execution_as_a_guide_are_that_execution() {
             Ok(())
         });
         result.unwrap_or_else(|e| panic!("{family:?}: {e}"));
+    }
+}
+
+#[test]
+fn what_is_foretold_comes_about() {
+    let machine = RefCell::new(Machine::new());
+    for family in Family::ALL {
+        let cases = if cfg!(debug_assertions) { 30 } else { 300 };
+        let mut runner = runner(Config { cases, failure_persistence: None, ..Config::default() });
+        let told = Cell::new(0);
+        let result = runner.run(&program(family), |program| {
+            let (machine, mut search) = (&mut machine.borrow_mut(), Predict::new(5));
+            for _ in 0..40 {
+                let foretold = search.foretold().unwrap_or(0);
+                let schedule = search.next().expect("endless");
+                let (trace, _) = machine.run(&program, &schedule, 300);
+                let made = trace.choices(foretold.min(trace.steps.len()));
+                // What is read within critical sections is not told, and a circle is told once it is closed.
+                let ends = matches!(trace.end, End::ASSERT | End::CYCLE) && schedule.guide.starts_with(&made);
+                if !ends && made != schedule.guide[..foretold] {
+                    return Err(TestCaseError::fail(format!("{:?} of {:?}, {made:?}", foretold, schedule.guide)));
+                }
+                told.set(told.get() + foretold);
+                search.done(schedule.ticket, &trace);
+            }
+            Ok(())
+        });
+        println!("{family:?}: {} choices came about", told.get());
+        result.unwrap_or_else(|e| panic!("{family:?}: {e}"));
+        assert!(told.get() > 100, "{family:?}");
     }
 }
 

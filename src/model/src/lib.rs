@@ -119,6 +119,8 @@ subjects! {
     op: crate::base::op, crate::objects::sysv;
     /// What operations on descriptors concern beyond the objects that they name.
     reach: crate::objects::reach;
+    /// What a step rests on of those before it.
+    observe: crate::relation::observe;
     /// What counts as progress.
     progress: crate::state::progress;
     /// Objects that one thread alone uses.

@@ -26,6 +26,7 @@ use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
+mod needs;
 mod run;
 
 use run::{Origins, Pair, Request, Run};
@@ -151,6 +152,14 @@ impl Predict {
     /// Something is predicted and was not tried.
     pub fn predicts(&self) -> bool {
         !self.circles.is_empty() || self.others.iter().any(|queue| !queue.is_empty())
+    }
+
+    /// So many choices of the guide of the next prediction come about as they stand there, if what was told of the steps is right: the
+    /// reordering, without what is tried behind it. `None`: nothing is predicted.
+    pub fn foretold(&self) -> Option<usize> {
+        let prediction = std::iter::once(&self.circles).chain(&self.others).find_map(VecDeque::front)?;
+        let steps = &self.bases.get(&prediction.base)?.steps;
+        Some((0..steps.len()).filter(|&n| contains(&prediction.first, steps[n].0, n)).count())
     }
 
     /// Predicts from an execution, which need not be one of its own. What is to be tried are its steps where they were recorded.

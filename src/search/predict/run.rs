@@ -1,28 +1,27 @@
 //! What one execution allows that it did not show: which of its steps must have come before which, and which may be left out.
 //!
 //! A *reordering* takes a beginning of each thread's steps, closed under what a step needs: the steps before it of its thread, the creation of its
-//! thread, all that it depends on (in the order in which it was), but for critical sections, of which only those are needed that were begun:
-//! where two for one lock are among them, the earlier one is over. Then they can be run in the order in which they were, so critical sections
-//! for one lock keep their order (*sync-preserving*: Tunc, Mathur, Pavlogiannis, Viswanathan, Sound Dynamic Deadlock Prediction in Linear Time,
-//! PLDI 2023, Sections 3 and 4). There reads keep their writers; here all that depends keeps its order, which allows less.
+//! thread, all that it rests on (see `needs`), but for critical sections, of which only those are needed that were begun:
+//! where two for one lock are among them, the earlier one is over. Then they can be run in the order in which they were: critical sections
+//! for one lock keep their order (*sync-preserving*), and reads keep their writers (Tunc, Mathur, Pavlogiannis, Viswanathan, Sound Dynamic Deadlock
+//! Prediction in Linear Time, PLDI 2023, Sections 3 and 4). A semaphore that is used as a lock is one.
 
 use std::collections::BTreeMap;
 
-use vsrun_model::depend::{dependent_by_effects, needs, reaches_everything};
+use vsrun_model::depend::needs;
 use vsrun_model::kind::{Lock, Role};
+use vsrun_model::observe::{counts_alone, Count};
 use vsrun_model::op::{TIMED, TRY};
-use vsrun_model::{dependent_after, may_be_coenabled, Act, Effects, ObjId, Tid, Uid};
+use vsrun_model::{dependent_after, Act, ObjId, Tid, Uid};
 
+use super::needs::{semaphores, Follow, Needs, Semaphore};
 use crate::held::{Held, Hold};
-use crate::search::clock::{add, contains, join, Clock};
-use crate::search::index::{Index, Sought};
+use crate::search::clock::{contains, join, Clock};
 use crate::trace::Trace;
 
 /// Steps of an execution that are looked at, and those times its threads.
 const MOST_STEPS: usize = 20_000;
 const MOST_CELLS: usize = 1 << 22;
-/// Earlier steps that are looked at for one step.
-const MOST_CANDIDATES: usize = 256;
 /// Steps of one other thread that are asked whether a step depends on them, to find the first.
 const MOST_FIRST: usize = 8;
 /// Threads in a circle.
@@ -38,6 +37,8 @@ pub(super) type Origins = BTreeMap<Uid, (Uid, u32)>;
 /// A critical section.
 #[derive(Clone, Copy, Debug)]
 struct Section {
+    /// Where its thread has said that it waits for it, which keeps others out (a writer that goes before readers); otherwise as `from`.
+    announced: usize,
     from: usize,
     to: Option<usize>,
     shared: bool,
@@ -78,7 +79,35 @@ pub(super) struct Run<'a> {
 }
 
 /// The lock that a step takes or gives back, and whether it does nothing else.
-type OfLock = Option<(ObjId, bool)>;
+pub(super) type OfLock = Option<(ObjId, bool)>;
+
+/// What threads hold, semaphores that are used as locks among it.
+#[derive(Default)]
+struct Locks {
+    held: Held,
+    semaphores: Vec<(Tid, ObjId)>,
+}
+
+impl Locks {
+    fn of(&self, t: Tid) -> Vec<Hold> {
+        let mut all = self.held.of(t);
+        let taken = self.semaphores.iter().filter(|taken| taken.0 == t);
+        all.extend(taken.map(|&(_, lock)| Hold { lock, shared: false }));
+        all.sort_unstable();
+        all
+    }
+
+    fn step(&mut self, trace: &Trace, n: usize, semaphores: &BTreeMap<ObjId, Semaphore>) {
+        self.held.step(trace, n);
+        let act = &trace.steps[n].act;
+        match counts_alone(act) {
+            Some((id, _)) if semaphores.get(&id) != Some(&Semaphore::Lock) => {}
+            Some((id, Count::Takes(_))) => self.semaphores.push((act.tid, id)),
+            Some((id, Count::Adds(_))) => self.semaphores.retain(|taken| taken.1 != id),
+            None => {}
+        }
+    }
+}
 
 impl<'a> Run<'a> {
     /// Looks at an execution whose steps and threads are known. `origins`: what is known of threads from others, and from this one.
@@ -88,15 +117,18 @@ impl<'a> Run<'a> {
         let mut run = Run {
             trace,
             len,
-            clocks: Vec::with_capacity(len),
-            before: Vec::with_capacity(len),
+            clocks: Vec::new(),
+            before: Vec::new(),
             locks: BTreeMap::new(),
             requests: BTreeMap::new(),
             pairs: Vec::new(),
             farthest: Vec::new(),
         };
-        let of_locks = run.note_sections();
-        run.note_clocks(&of_locks, &run.creations(origins));
+        let semaphores = semaphores(run.steps());
+        let of_locks = run.note_sections(&semaphores);
+        let creations = run.creations(origins);
+        let Needs { clocks, before, pairs } = Follow::all(run.steps(), threads, &of_locks, &semaphores, &creations);
+        (run.clocks, run.before, run.pairs) = (clocks, before, pairs);
         run.note_turns();
         run.note_farthest(&of_locks);
         run
@@ -152,14 +184,16 @@ impl<'a> Run<'a> {
     }
 
     /// Notes sections and requests; what each step does to locks.
-    fn note_sections(&mut self) -> Vec<OfLock> {
+    fn note_sections(&mut self, semaphores: &BTreeMap<ObjId, Semaphore>) -> Vec<OfLock> {
         let trace = self.trace;
-        let mut held = Held::default();
+        let mut held = Locks::default();
         let mut of_locks = Vec::with_capacity(self.len);
+        // Since when threads wait to write.
+        let mut waiting: BTreeMap<Tid, usize> = BTreeMap::new();
         for (n, step) in self.steps().iter().enumerate() {
             let (act, t) = (&step.act, step.act.tid);
             let before = held.of(t);
-            held.step(trace, n);
+            held.step(trace, n, semaphores);
             let after = held.of(t);
             let mut of_lock = None;
             for hold in before.iter().filter(|h| !after.contains(h)) {
@@ -173,63 +207,23 @@ impl<'a> Run<'a> {
                 of_lock = Some(hold.lock);
                 let sections = self.locks.entry(hold.lock).or_default().entry(t).or_default();
                 let alone = if hold.shared { sections.last().map_or(0, |s| s.alone) } else { n + 1 };
-                sections.push(Section { from: n, to: None, shared: hold.shared, alone });
+                let waited = act.op.kind.row().role == Role::Acquires(Lock::Announced);
+                let announced = waiting.remove(&t).filter(|_| waited).unwrap_or(n);
+                sections.push(Section { announced, from: n, to: None, shared: hold.shared, alone });
                 let held_before = before.iter().any(|h| h.lock == hold.lock);
                 if waits_for_good(act) && !before.is_empty() && !held_before {
                     let request = Request { thread: t, wants: hold, holds: before.clone() };
                     self.requests.entry(request).or_default().push(n);
                 }
             }
-            let pure = matches!(act.op.kind.row().role, Role::Acquires(_) | Role::Releases(_));
+            let role = act.op.kind.row().role;
+            if role == Role::Acquires(Lock::Write) && of_lock.is_none() {
+                waiting.insert(t, n);
+            }
+            let pure = matches!(role, Role::Acquires(_) | Role::Releases(_) | Role::Takes | Role::Adds);
             of_locks.push(of_lock.map(|lock| (lock, pure)));
         }
         of_locks
-    }
-
-    fn note_clocks(&mut self, of_locks: &[OfLock], creations: &[usize]) {
-        let steps = self.steps();
-        // Steps that only take and give back locks are kept apart: those of one lock are many and do not count for each other.
-        let (mut rest, mut only_locks) = (Index::default(), Index::default());
-        let mut last: Vec<Option<usize>> = vec![None; self.trace.threads.len()];
-        for (n, step) in steps.iter().enumerate() {
-            let (act, did, t) = (&step.act, step.did, step.act.tid);
-            let mut clock = match last.get(t as usize).copied().flatten() {
-                Some(k) => self.clocks[k].clone(),
-                None => {
-                    let made = creations.get(t as usize).copied().unwrap_or(0);
-                    // That it was created by a step of its own cannot be.
-                    made.checked_sub(1).filter(|&k| k < n).map_or(Clock::new(), |k| self.clocks[k].clone())
-                }
-            };
-            self.before.push(clock.clone());
-            let mut sought = Sought::default();
-            sought.add(act, did);
-            let mut look = |index: &Index, pairs: &mut Vec<Pair>, clocks: &[Clock]| {
-                let mut candidates = index.candidates(n, &sought);
-                for _ in 0..MOST_CANDIDATES {
-                    let Some(k) = candidates.next(&clock) else { return };
-                    let (earlier, its) = (&steps[k].act, steps[k].did);
-                    if !is_needed((earlier, its, of_locks[k]), (act, did, of_locks[n])) {
-                        continue;
-                    }
-                    if may_be_coenabled(earlier, act) && !needs(earlier, act) && earlier.tid != t {
-                        pairs.push((k, n));
-                    }
-                    join(&mut clock, &clocks[k]);
-                }
-            };
-            look(&rest, &mut self.pairs, &self.clocks);
-            if of_locks[n].is_none() || reaches_everything(act) {
-                look(&only_locks, &mut self.pairs, &self.clocks);
-            }
-            add(&mut clock, t, n);
-            self.clocks.push(clock);
-            if let Some(last) = last.get_mut(t as usize) {
-                *last = Some(n);
-            }
-            let plain = matches!(of_locks[n], Some((_, true))) && did == Effects::NONE && !reaches_everything(act);
-            if plain { &mut only_locks } else { &mut rest }.add(n, act, did);
-        }
     }
 
     /// Critical sections for one lock that came one behind the other could be the other way round.
@@ -318,6 +312,7 @@ impl<'a> Run<'a> {
                 let alone = begun.iter().map(|s| s.alone).max().unwrap_or(0);
                 for section in begun {
                     let met = if section.shared { alone } else { any };
+                    // Another one was begun behind it.
                     if met <= section.from + 1 {
                         continue;
                     }
@@ -407,29 +402,18 @@ impl<'a> Run<'a> {
 /// The last of the sections of thread `t` that was begun in a set.
 fn last_in<'s>(set: &Clock, t: Tid, sections: &'s [Section]) -> Option<&'s Section> {
     let made = set.get(t as usize).copied().unwrap_or(0) as usize;
-    sections[..sections.partition_point(|s| s.from < made)].last()
+    sections[..sections.partition_point(|s| s.announced < made)].last()
 }
 
 /// It waits until it gets the lock: it does not only try, nor for some time.
 fn waits_for_good(act: &Act) -> bool {
     match act.op.kind.row().role {
         Role::Acquires(Lock::Either) => false,
-        Role::Acquires(_) => !act.op.has(TRY) && !act.op.has(TIMED),
+        Role::Acquires(_) | Role::Takes => !act.op.has(TRY) && !act.op.has(TIMED),
         // The time of a wait for a condition is not for the mutex.
         Role::Reacquires => true,
         _ => false,
     }
-}
-
-/// Whether the later of two steps needs the earlier one: they depend on each other, and not by a lock that both take or give back.
-fn is_needed(a: (&Act, Effects, OfLock), b: (&Act, Effects, OfLock)) -> bool {
-    if let (Some((lock, pure)), Some((other, also))) = (a.2, b.2) {
-        if lock == other && (pure || also) {
-            let wide = reaches_everything(a.0) || reaches_everything(b.0);
-            return wide || dependent_by_effects(a.0, a.1, b.0, b.1) || dependent_by_effects(b.0, b.1, a.0, a.1);
-        }
-    }
-    dependent_after(a.0, a.1, b.0, b.1, false)
 }
 
 fn conflict(a: &Hold, b: &Hold) -> bool {

@@ -4,3 +4,4 @@ pub mod before;
 pub mod depend;
 pub mod drains;
 pub mod index;
+pub mod observe;
