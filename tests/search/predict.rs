@@ -177,6 +177,21 @@ fn a_semaphore_that_is_used_as_a_lock_is_one() {
 }
 
 #[test]
+fn circles_may_be_long() {
+    // The locks are the mutexes and the semaphores that there is one of.
+    let section = |own: [Ins; 2], next: [Ins; 2]| {
+        let ([take, give], [take_next, give_next]) = (own, next);
+        vec![take, take_next, give_next, give]
+    };
+    let mutex = |n| [Ins::Lock(n, How::Block), Ins::Unlock(n)];
+    let all = [mutex(0), mutex(1), [Ins::SemWait(1, How::Block), Ins::Post(1)], mutex(2), mutex(3)];
+    let seats = (0..all.len()).map(|i| section(all[i].clone(), all[(i + 1) % all.len()].clone()));
+    let main = (1..=all.len()).map(Ins::Create).collect();
+    let program: Program = std::iter::once(main).chain(seats).collect();
+    assert_eq!(first(&mut Predict::new(1), &program, 10, is_stuck), Some(2));
+}
+
+#[test]
 fn what_is_taken_needs_as_many_as_were_added_and_no_more() {
     // The second post is far behind; the first is enough for the thread that takes one.
     let nested = |a, b| vec![Ins::Lock(a, How::Block), Ins::Lock(b, How::Block), Ins::Unlock(b), Ins::Unlock(a)];

@@ -6,7 +6,7 @@
 //! for one lock keep their order (*sync-preserving*), and reads keep their writers (Tunc, Mathur, Pavlogiannis, Viswanathan, Sound Dynamic Deadlock
 //! Prediction in Linear Time, PLDI 2023, Sections 3 and 4). A semaphore that is used as a lock is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::depend::needs;
 use vsrun_model::kind::{Lock, Role};
@@ -25,10 +25,10 @@ const MOST_CELLS: usize = 1 << 22;
 /// Steps of one other thread that are asked whether a step depends on them, to find the first.
 const MOST_FIRST: usize = 8;
 /// Threads in a circle.
-const MOST_IN_CIRCLE: usize = 4;
+const MOST_IN_CIRCLE: usize = 32;
 /// Circles of one execution.
 const MOST_CIRCLES: usize = 1 << 10;
-/// Steps of the search for them.
+/// Steps of the search for those of so many threads; where they do not suffice no longer ones are sought.
 const MOST_EXTENSIONS: usize = 1 << 16;
 
 /// Who created a thread: the creator, after so many of its steps.
@@ -368,10 +368,17 @@ impl<'a> Run<'a> {
         for (n, request) in all.iter().enumerate() {
             request.holds.iter().for_each(|hold| by_wanted.entry(hold.lock).or_default().push(n));
         }
-        let (mut found, mut extensions) = (Vec::new(), 0);
-        for n in 0..all.len() {
-            let mut path = vec![n];
-            extend(&all, &by_wanted, &mut path, &mut found, &mut extensions);
+        let mut found = Vec::new();
+        let threads = all.iter().map(|request| request.thread).collect::<BTreeSet<_>>().len();
+        // Short ones first: they are likelier, and long chains are many.
+        for most in 2..=threads.min(MOST_IN_CIRCLE) {
+            let mut extensions = 0;
+            for n in 0..all.len() {
+                extend(&all, &by_wanted, most, &mut vec![n], &mut found, &mut extensions);
+            }
+            if extensions > MOST_EXTENSIONS || found.len() >= MOST_CIRCLES {
+                break;
+            }
         }
         found
     }
@@ -420,20 +427,23 @@ fn conflict(a: &Hold, b: &Hold) -> bool {
     a.lock == b.lock && !(a.shared && b.shared)
 }
 
-/// Extends a chain of requests, of which the first has the thread of the least number.
+/// Extends a chain of requests, of which the first has the thread of the least number, to circles of `most`.
 fn extend<'r>(
     all: &[&'r Request],
     holders: &BTreeMap<ObjId, Vec<usize>>,
+    most: usize,
     path: &mut Vec<usize>,
     found: &mut Vec<Vec<&'r Request>>,
     extensions: &mut usize,
 ) {
     let (first, last) = (all[path[0]], all[path[path.len() - 1]]);
     if path.len() > 1 && first.holds.iter().any(|hold| conflict(hold, &last.wants)) {
-        found.push(path.iter().map(|&n| all[n]).collect());
+        if path.len() == most {
+            found.push(path.iter().map(|&n| all[n]).collect());
+        }
         return;
     }
-    if path.len() == MOST_IN_CIRCLE {
+    if path.len() == most {
         return;
     }
     for &n in holders.get(&last.wants.lock).into_iter().flatten() {
@@ -450,7 +460,7 @@ fn extend<'r>(
         };
         if waits && next.thread > first.thread && path.iter().all(apart) {
             path.push(n);
-            extend(all, holders, path, found, extensions);
+            extend(all, holders, most, path, found, extensions);
             path.pop();
         }
     }
