@@ -2,9 +2,9 @@
 # vsrun cluster on the engines that there are, each with four workers on this machine: ./scripts/cluster.sh [--short] [local|slurm|hq]...
 #
 # A search of 100,800 executions (--short: 2,400) on one machine, by each engine, and by each engine while processes that explore pieces are killed, a node
-# is drained (Slurm), and vsrun itself is killed and begun again: verdict and counts must be the same each time. Slurm is started here, as
-# the user who runs this, from Debian's slurmctld and slurmd; HyperQueue by its Python package. An engine that is not installed is said to be
-# skipped. Exit status 0 if all is the same, 1 if not, 2 for wrong usage.
+# is drained (Slurm), and vsrun itself is killed and begun again: verdict and counts must be the same each time. All of it once more of that program in a
+# pack, its own file gone. Slurm is started here, as the user who runs this, from Debian's slurmctld and slurmd; HyperQueue by its Python package. An
+# engine that is not installed is said to be skipped. Exit status 0 if all is the same, 1 if not, 2 for wrong usage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ for argument; do
     case $argument in
     --short) threads=5 grain=1 ;;
     local | slurm | hq) engines+=("$argument") ;;
-    *) sed -n '2,8s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2 ;;
     esac
 done
 [ ${#engines[@]} -gt 0 ] || engines=(local slurm hq)
@@ -35,6 +35,11 @@ ends() {
 trap ends EXIT
 gcc -O1 -pthread -I shim/include -o "$work/tosses" scripts/cluster/tosses.c
 search=(--race off --keep-going "$work/tosses" "$threads")
+# Another one with the same counts, which is in a pack alone.
+mkdir "$work/gone"
+cp "$work/tosses" "$work/gone/tosses"
+(cd "$work" && "$vsrun" pack -o pack --look 0.5 --race off --keep-going gone/tosses "$threads" >/dev/null)
+rm -r "$work/gone"
 
 # What a report of JSON says of the search.
 counts() {
@@ -59,15 +64,15 @@ at_a_time() {
     [ "$1" != local ] || echo "-n 4"
 }
 
-# ENGINE DIR: runs all of it.
+# ENGINE DIR PROGRAM..: runs all of it.
 all_of() {
-    (cd "$work" && "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$2" --format json "${search[@]}" 2>"$work/said")
+    (cd "$work" && "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$2" --format json "${@:3}" 2>"$work/said")
 }
 
-# ENGINE: the same with trouble.
+# ENGINE NAME PROGRAM..: the same with trouble.
 troubled() {
-    local dir=$work/$1-troubled vsrun_pid victim n
-    (cd "$work" && exec "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$dir" --format json "${search[@]}" >"$work/first" 2>"$work/said") &
+    local dir=$work/$1-troubled${2:+-pack} vsrun_pid victim n
+    (cd "$work" && exec "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$dir" --format json "${@:3}" >"$work/first" 2>"$work/said") &
     vsrun_pid=$!
     for n in $(seq 300); do
         ls "$dir"/*.state >/dev/null 2>&1 && break
@@ -82,20 +87,20 @@ troubled() {
     done
     [ "$1" != slurm ] || scontrol update nodename=n2 state=drain reason=test
     if end_own -9 "$vsrun_pid"; then
-        echo "cluster: $1: vsrun was killed with $(ls "$dir"/*.state 2>/dev/null | wc -l) of 48 pieces begun"
+        echo "cluster: $1$2: vsrun was killed with $(ls "$dir"/*.state 2>/dev/null | wc -l) of 48 pieces begun"
     fi
     wait "$vsrun_pid" 2>/dev/null || :
     (cd "$work" && "$vsrun" cluster --engine "$1" $(at_a_time "$1") --grain "$grain" -o "$dir" --format json >"$work/again" 2>"$work/said") || :
-    compare "$1, processes and vsrun killed" "$work/again"
+    compare "$1, processes and vsrun killed$2" "$work/again"
     [ "$1" != slurm ] || scontrol update nodename=n2 state=resume
     left=$(ls -d "$dir"/engine-* 2>/dev/null || :)
     [ -z "$left" ] || { echo "cluster: FAILED: $1 leaves $left"; failed=1; }
 }
 
-# ENGINE: executions drawn by lot, exactly so many, by a command that is killed once.
+# ENGINE NAME PROGRAM..: executions drawn by lot, exactly so many, by a command that is killed once.
 swarm() {
-    local dir=$work/$1-swarm vsrun_pid said n
-    (cd "$work" && exec "$vsrun" cluster --swarm --engine "$1" -n 4 --grain 1 --max-executions 2000 --vary none -o "$dir" "${search[@]}" >"$work/first" 2>"$work/said") &
+    local dir=$work/$1-swarm${2:+-pack} vsrun_pid said n
+    (cd "$work" && exec "$vsrun" cluster --swarm --engine "$1" -n 4 --grain 1 --max-executions 2000 --vary none -o "$dir" "${@:3}" >"$work/first" 2>"$work/said") &
     vsrun_pid=$!
     for n in $(seq 300); do
         ls "$dir"/*.done >/dev/null 2>&1 && break
@@ -106,9 +111,9 @@ swarm() {
     (cd "$work" && "$vsrun" cluster --engine "$1" -n 4 --grain 1 -o "$dir" --format json >"$work/again" 2>"$work/said") || :
     said=$(python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["verdict"], r["complete"], r["executions"], r["tasks_left"])' <"$work/again" || :)
     if [ "$said" = "ok False 2000 0" ]; then
-        echo "cluster: $1, a swarm, vsrun killed: $said"
+        echo "cluster: $1, a swarm$2, vsrun killed: $said"
     else
-        echo "cluster: FAILED: $1, a swarm: $said, not ok False 2000 0"
+        echo "cluster: FAILED: $1, a swarm$2: $said, not ok False 2000 0"
         tail -n 5 "$work/said"
         failed=1
     fi
@@ -124,9 +129,14 @@ for engine in "${engines[@]}"; do
         continue
     fi
     began=$SECONDS
-    all_of "$engine" "$work/$engine" >"$work/report" || :
+    all_of "$engine" "$work/$engine" "${search[@]}" >"$work/report" || :
     compare "$engine, four at a time, $((SECONDS - began)) s" "$work/report"
-    troubled "$engine"
-    swarm "$engine"
+    troubled "$engine" "" "${search[@]}"
+    swarm "$engine" "" "${search[@]}"
+    began=$SECONDS
+    all_of "$engine" "$work/$engine-pack" "$work/pack" >"$work/report" || :
+    compare "$engine, four at a time, in a pack, $((SECONDS - began)) s" "$work/report"
+    troubled "$engine" ", in a pack" "$work/pack"
+    swarm "$engine" ", in a pack" "$work/pack"
 done
 exit $failed

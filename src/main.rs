@@ -11,7 +11,7 @@ use vsrun::base::surroundings;
 use vsrun::base::text::one_line;
 use vsrun::config::{
     Cluster, Command, Config, Daemon, DebugFormat, Engine, Explain, Format, Man, Pack, Packed, PictureFormat, Pieces,
-    Replay, ReportFormat, Searched, Show, Timeline, Trace, Why,
+    Replay, ReportFormat, Searched, Show, SplitPieces, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed, Split};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -278,14 +278,17 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
 
 /// A search in pieces, side by side.
 fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Failure> {
+    if let Some(pack) = cluster::InPack::of(args).inspect_err(|failure| print_cluster_failure(args, failure))? {
+        return explore_pack(args, &pack);
+    }
     if args.swarm.is_some_and(|swarm| swarm.asked) || cluster::swarm::is_there(&args.dir) {
-        return draw_by_lot(args);
+        return draw_by_lot(args, packed);
     }
     let there = explore::has_pieces(&args.dir);
     if surroundings::is_pack() && args.engine != Engine::Local {
         return Err(Failure::environment(
-            "no engine can be reached from a pack: split in the pack (pieces split), let the engine run DIR/run pieces work PIECE for each \
-             piece, and sum up in the pack (pieces merge)",
+            "no engine can be reached from a pack: a vsrun outside of it reaches one (vsrun cluster --engine .. -o DIR PACK), or split in the pack \
+             (pieces split), let the engine run PACK/run pieces work PIECE for each piece, and sum up in the pack (pieces merge)",
         ));
     }
     let search = match &args.search {
@@ -303,13 +306,59 @@ fn explore_in_pieces(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Fai
     };
     let mut config = search.config.clone();
     config.format = args.format;
+    if args.nodes == Some(0) {
+        return split_alone(args, &search, &config);
+    }
     let summary = cluster::run(args, &search, there).inspect_err(|failure| print_failure(&config, &failure.message))?;
     print_summary(&config, &summary)?;
     Ok(summary.exit_code())
 }
 
+/// A search is split, and that is all.
+fn split_alone(args: &Cluster, search: &Searched, config: &Config) -> Result<i32, Failure> {
+    if explore::has_pieces(&args.dir) {
+        return Err(Failure::environment(format!("{}: the directory has pieces already", args.dir.display())));
+    }
+    let how = SplitPieces { into: cluster::parts(args, None), dir: args.dir.clone(), look: args.look, search: None };
+    match explore::split(&how, search, false).inspect_err(|failure| print_failure(config, &failure.message))? {
+        Split::Over(summary) => {
+            print_summary(config, &summary)?;
+            Ok(summary.exit_code())
+        }
+        Split::Into(done) => {
+            if args.format == ReportFormat::Text {
+                out(&report::pieces::split(&done.dir, &done.pieces, done.time))?;
+            }
+            Ok(0)
+        }
+    }
+}
+
+/// A search, or a swarm, of a program in a pack.
+fn explore_pack(args: &Cluster, pack: &cluster::InPack) -> Result<i32, Failure> {
+    let failed = |failure: &Failure| print_cluster_failure(args, failure);
+    let swarm = args.swarm.is_some_and(|swarm| swarm.asked) || cluster::swarm::is_there(&args.dir);
+    if args.nodes == Some(0) || swarm {
+        if let Some(status) = pack.begin(args).inspect_err(failed)? {
+            return Ok(status);
+        }
+    }
+    match () {
+        () if args.nodes == Some(0) => Ok(0),
+        () if swarm => draw_all(args, &cluster::swarm::searched(&args.dir)?, Some(pack)),
+        () => pack.explore(args).inspect_err(failed),
+    }
+}
+
+/// The report on what did not take place, where it is not known of which program.
+fn print_cluster_failure(args: &Cluster, failure: &Failure) {
+    if args.format != ReportFormat::Text {
+        say(&report(args.format, &failed(&[], &failure.message)));
+    }
+}
+
 /// A swarm.
-fn draw_by_lot(args: &Cluster) -> Result<i32, Failure> {
+fn draw_by_lot(args: &Cluster, packed: Option<&Packed>) -> Result<i32, Failure> {
     let wrong = |why: &str| Err(Failure::environment(format!("{}: {why}", args.dir.display())));
     if !matches!(args.format, ReportFormat::Text | ReportFormat::Json) {
         return wrong("the report of a swarm is text or json");
@@ -317,16 +366,28 @@ fn draw_by_lot(args: &Cluster) -> Result<i32, Failure> {
     let search = match (&args.search, cluster::swarm::is_there(&args.dir)) {
         (Some(_), true) => return wrong("the directory has a swarm already: without a program it goes on"),
         _ if explore::has_pieces(&args.dir) => return wrong("the directory has pieces: a swarm needs another one"),
-        (None, false) => return wrong("there is no swarm yet: a program is expected"),
         (None, true) => cluster::swarm::searched(&args.dir)?,
-        (Some(search), false) => {
-            cluster::swarm::begin(&args.dir, search, args.swarm.unwrap_or_default())?;
-            search.clone()
+        (None, false) if packed.is_none() => return wrong("there is no swarm yet: a program is expected"),
+        (search, false) => {
+            let search = search.clone().map_or_else(|| drawn_of(packed), Ok)?;
+            cluster::swarm::begin(&args.dir, &search, args.swarm.unwrap_or_default())?;
+            search
         }
     };
+    if args.nodes == Some(0) {
+        if args.format == ReportFormat::Text {
+            out(&report::swarm::begun(&args.dir))?;
+        }
+        return Ok(0);
+    }
+    draw_all(args, &search, None)
+}
+
+/// Tasks of a swarm that is there, perhaps of a pack, until it ends.
+fn draw_all(args: &Cluster, search: &Searched, pack: Option<&cluster::InPack>) -> Result<i32, Failure> {
     let mut config = search.config.clone();
     config.format = args.format;
-    let swarm = cluster::draw(args, &search).inspect_err(|failure| print_failure(&config, &failure.message))?;
+    let swarm = cluster::draw(args, search, pack).inspect_err(|failure| print_failure(&config, &failure.message))?;
     out(&match args.format {
         ReportFormat::Json => report::swarm::json(&swarm) + "\n",
         _ => report::swarm::text(&swarm, colours_for(&io::stdout())),
@@ -347,6 +408,14 @@ fn search_of(packed: Option<&Packed>) -> Result<Searched, Failure> {
     let usage = |e: args::UsageError| Failure::environment(e.text);
     let words = args::search_words(&[], packed.unwrap_or(&Packed::default())).map_err(usage)?;
     let config = args::searched(&words).map_err(usage)?;
+    Ok(Searched { words, config })
+}
+
+/// The same for a swarm.
+fn drawn_of(packed: Option<&Packed>) -> Result<Searched, Failure> {
+    let usage = |e: args::UsageError| Failure::environment(e.text);
+    let words = args::search_words(&[], packed.unwrap_or(&Packed::default())).map_err(usage)?;
+    let config = args::drawn(&words).map_err(usage)?;
     Ok(Searched { words, config })
 }
 

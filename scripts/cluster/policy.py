@@ -22,8 +22,8 @@ def source(path, pattern):
     return [float(group.replace("_", "")) for group in found.groups()]
 
 
-[EACH] = source("src/cluster/mod.rs", r"const EACH: u32 = (\d+);")
-[MANY] = source("src/cluster/mod.rs", r"const MANY: u32 = (\d+);")
+[EACH] = source("src/cluster/rounds.rs", r"const EACH: u32 = (\d+);")
+[MANY] = source("src/cluster/rounds.rs", r"const MANY: u32 = (\d+);")
 [TRIES] = source("src/cluster/desk.rs", r"const TRIES: u32 = (\d+);")
 [LOCAL_PAUSE] = source("src/cluster/local.rs", r"const PAUSE: Duration = Duration::from_millis\((\d+)\);")
 [PAUSE] = source("src/cluster/hands.rs", r"const PAUSE: Duration = Duration::from_millis\((\d+)\);")

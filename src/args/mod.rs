@@ -7,4 +7,4 @@ mod pages;
 mod resolve;
 
 pub use pages::{completions, man_pages};
-pub use resolve::{drawn, parse, parse_in, search_words, searched, UsageError};
+pub use resolve::{drawn, parse, parse_in, search_words, searched, taken_apart, UsageError};

@@ -83,6 +83,14 @@ pub fn search_words(given: &[OsString], packed: &Packed) -> Result<Vec<OsString>
     Ok(filled(&command(), given, packed)?)
 }
 
+/// The options that such words give to a search, as they are kept in a pack, and its program.
+///
+/// # Errors
+/// They ask for something else.
+pub fn taken_apart(words: &[OsString]) -> Result<Packed, UsageError> {
+    Ok(packed::packed(&command(), words)?)
+}
+
 /// Reads the command line; the first of `args` is the name of vsrun itself.
 ///
 /// # Errors

@@ -16,11 +16,24 @@ pub struct Surroundings {
     pub cwd: PathBuf,
     /// Environment, `NAME=value`, in order.
     pub env: Vec<OsString>,
-    /// vsrun runs in a pack: what a shell is told to run it so once more.
-    pub command: Option<String>,
+    /// vsrun runs in that pack.
+    pub pack: Option<Pack>,
+}
+
+/// A pack that vsrun runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// Where it is on the machine, if that is known.
+    pub dir: Option<PathBuf>,
+    /// What a shell is told to run vsrun in it once more.
+    pub command: String,
+    /// The hash of what it says of itself.
+    pub hash: u64,
 }
 
 static GIVEN: Mutex<Option<Surroundings>> = Mutex::new(None);
+/// What a shell is told where another vsrun runs the program than this one.
+static COMMAND: Mutex<Option<String>> = Mutex::new(None);
 
 fn given() -> MutexGuard<'static, Option<Surroundings>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -64,14 +77,25 @@ pub fn set_variable(name: &str, value: &OsStr) {
     }
 }
 
-/// What a shell is told to run this vsrun.
+/// What a shell is told to run this vsrun, or the one that runs the program.
 pub fn command() -> String {
-    given().as_ref().and_then(|given| given.command.clone()).unwrap_or_else(|| "vsrun".to_string())
+    let other = COMMAND.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    other.or_else(|| pack().map(|pack| pack.command)).unwrap_or_else(|| "vsrun".to_string())
+}
+
+/// Another vsrun than this one runs the program: this command runs it.
+pub fn set_command(command: String) {
+    *COMMAND.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
+}
+
+/// The pack that vsrun runs in.
+pub fn pack() -> Option<Pack> {
+    given().as_ref().and_then(|given| given.pack.clone())
 }
 
 /// vsrun runs in a pack.
 pub fn is_pack() -> bool {
-    given().as_ref().is_some_and(|given| given.command.is_some())
+    pack().is_some()
 }
 
 /// A text for people and programs outside: names of files as they are there.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::desk::{interrupted, own_file, split_piece, tell, Desk, Turn};
+use super::desk::{interrupted, split_piece, tell, Desk, Turn};
 use super::engine::{Engine, Tasks};
 use crate::config::Cluster;
 use crate::explore::{Failure, Progress};
@@ -89,7 +89,7 @@ struct Hands<'a> {
     silent: Option<Instant>,
 }
 
-/// Explores all pieces that are left; `most` of them at a time.
+/// Explores all pieces that are left, each by that vsrun; `most` of them at a time.
 ///
 /// # Errors
 /// The directory cannot be written, or the engine does not answer.
@@ -98,8 +98,8 @@ pub(super) fn explore_all(
     args: &Cluster,
     engine: &mut dyn Engine,
     most: Option<usize>,
+    own: &Path,
 ) -> Result<Desk, Failure> {
-    let own = own_file()?;
     let place = Place::create(&args.dir).map_err(|e| Failure::environment(format!("{}: {e}", args.dir.display())))?;
     let mut hands = Hands {
         engine,
@@ -117,9 +117,9 @@ pub(super) fn explore_all(
             break;
         }
         if let Some(nodes) = most {
-            split_long(&mut desk, (&own, nodes), &args.dir);
+            split_long(&mut desk, (own, nodes), &args.dir);
         }
-        let handed = hands.hand_over(&mut desk, &own, most).and_then(|()| {
+        let handed = hands.hand_over(&mut desk, own, most).and_then(|()| {
             hands.take(&mut desk);
             hands.look(&mut desk)
         });

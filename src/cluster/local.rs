@@ -10,7 +10,7 @@ use nix::sched::{sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use super::desk::{interrupted, own_file, split_piece, Desk, Turn};
+use super::desk::{interrupted, split_piece, Desk, Turn};
 use crate::config::Cluster;
 use crate::explore::Failure;
 use crate::runtime::{cpus, tracee};
@@ -22,16 +22,12 @@ fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Explores all pieces that are left, so many at a time.
-///
-/// # Errors
-/// vsrun does not know its own file.
-pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize) -> Result<Desk, Failure> {
-    let own = own_file()?;
+/// Explores all pieces that are left, so many at a time, each by that vsrun.
+pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize, own: &Path) -> Desk {
     let (desk, cpus) = (Mutex::new(desk), cpus());
     std::thread::scope(|scope| {
         for node in 0..nodes {
-            let (desk, own, cpu) = (&desk, &own, cpus.get(node % cpus.len().max(1)).copied());
+            let (desk, cpu) = (&desk, cpus.get(node % cpus.len().max(1)).copied());
             scope.spawn(move || {
                 // What it starts is on that CPU: vsrun takes the first that it may use.
                 let mut only = CpuSet::new();
@@ -42,7 +38,7 @@ pub(super) fn explore_all(desk: Desk, args: &Cluster, nodes: usize) -> Result<De
             });
         }
     });
-    Ok(desk.into_inner().unwrap_or_else(PoisonError::into_inner))
+    desk.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Explores one piece after the other.

@@ -23,3 +23,15 @@ pub enum ReportFormat {
     /// JUnit's XML, for test servers.
     Junit,
 }
+
+impl ReportFormat {
+    /// As it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReportFormat::Text => "text",
+            ReportFormat::Json => "json",
+            ReportFormat::Sarif => "sarif",
+            ReportFormat::Junit => "junit",
+        }
+    }
+}

@@ -123,8 +123,8 @@ pub(crate) struct ClusterOptions {
     /// What runs the pieces: local (processes on this machine), slurm, hq (HyperQueue)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Engine::Local)]
     pub engine: Engine,
-    /// Pieces that are explored at a time [default: as many as there are CPUs; with Slurm a quarter more; all with HyperQueue]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Pieces that are explored at a time [default: as many as there are CPUs; with Slurm a quarter more; all with HyperQueue]; 0: split, and no more
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub nodes: Option<u32>,
     /// Pieces [default: 16 for each node, or 256]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -159,7 +159,7 @@ pub(crate) struct ClusterOptions {
     /// Directory for scenarios
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub scenario_dir: PathBuf,
-    /// Options of the search, as without 'cluster', then the program and its arguments; nothing, where there are pieces
+    /// Options of the search, as without 'cluster', then the program and its arguments, or a pack; nothing, where there are pieces
     #[arg(value_name = "[OPTIONS] PROGRAM [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, num_args = 1..)]
     pub command: Vec<OsString>,
 }

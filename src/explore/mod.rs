@@ -18,6 +18,7 @@ mod judge;
 mod lots;
 mod names;
 mod outcomes;
+mod packs;
 mod pieces;
 mod progress;
 mod recipes;
@@ -46,9 +47,10 @@ pub use failure::Failure;
 pub use hunt::hunt;
 pub use lots::{draw, program_of, Drawn};
 pub use names::{names_used, Used};
+pub use packs::OfPack;
 pub use pieces::{
-    divide, end_without, has_pieces, merge, progress, progress_of, progress_of_parts, split, words_of, work, Progress,
-    Split,
+    divide, end_without, has_pieces, merge, pack_of, progress, progress_of, progress_of_parts, split, words_of, work,
+    Progress, Split,
 };
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};

@@ -155,14 +155,18 @@ pub fn check(args: &CheckPack) -> Result<Checked, Failure> {
         }
         known.insert(name, &entry.what);
     }
-    let script = regular(&dir.join(SCRIPT)).and_then(|file| has(&manifest.script, file));
-    match script {
-        Ok(true) => {}
-        Ok(false) => return Err(refused(dir, format!("{SCRIPT}: {CHANGED}"))),
-        Err(e) => return Err(refused(dir, format!("{SCRIPT}: {e}"))),
-    }
+    script_is_as_packed(dir, &manifest)?;
     none_else(dir, Path::new(""), &known)?;
     Ok(Checked { dir: dir.clone(), files: count, bytes, program: manifest.program })
+}
+
+/// An error if what runs vsrun in the pack is another script.
+pub(super) fn script_is_as_packed(dir: &Path, manifest: &Manifest) -> Result<(), Failure> {
+    match regular(&dir.join(SCRIPT)).and_then(|file| has(&manifest.script, file)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused(dir, format!("{SCRIPT}: {CHANGED}"))),
+        Err(e) => Err(refused(dir, format!("{SCRIPT}: {e}"))),
+    }
 }
 
 /// An error if there is a file below that name that is none of the pack's.

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{Manifest, OWN, SCRIPT, VSRUN};
-use crate::base::surroundings::{self, Surroundings, NODE};
+use crate::base::hash::fnv1a;
+use crate::base::surroundings::{self, Pack, Surroundings, NODE};
 use crate::config::Packed;
 use crate::explore::Failure;
 use crate::report::terminal::shell_path;
@@ -28,11 +29,12 @@ pub fn inside() -> Result<Option<Inside>, Failure> {
     if !std::env::current_exe().is_ok_and(|exe| exe == root.join(VSRUN)) {
         return Ok(None);
     }
-    let (manifest, _) = Manifest::of(&root.join(OWN))?;
-    let pack = std::env::var_os(PACK_VARIABLE);
-    let command = pack.map_or_else(|| "vsrun".to_string(), |dir| shell_path(&Path::new(&dir).join(SCRIPT)));
+    let (manifest, text) = Manifest::of(&root.join(OWN))?;
+    let dir = std::env::var_os(PACK_VARIABLE).map(PathBuf::from);
+    let command = dir.as_ref().map_or_else(|| "vsrun".to_string(), |dir| shell_path(&dir.join(SCRIPT)));
     let options = manifest.options.into_iter().map(|option| (option.name, option.word)).collect();
-    surroundings::set(Surroundings { cwd: PathBuf::from(manifest.cwd), env: manifest.env, command: Some(command) });
+    let pack = Some(Pack { dir, command, hash: fnv1a(text) });
+    surroundings::set(Surroundings { cwd: PathBuf::from(manifest.cwd), env: manifest.env, pack });
     Ok(Some(Inside { packed: Packed { options, program: manifest.program } }))
 }
 

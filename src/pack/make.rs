@@ -68,7 +68,7 @@ pub fn make(args: &MakePack) -> Result<Made, Failure> {
     is_free(&dir)?;
     let cwd = std::env::current_dir().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
     let env = environment(&args.env)?;
-    surroundings::set(Surroundings { cwd: cwd.clone(), env: env.clone(), command: None });
+    surroundings::set(Surroundings { cwd: cwd.clone(), env: env.clone(), pack: None });
     let used = names_used(&args.config, args.look)?;
     let mut notes = Vec::new();
     let mut found = Gathered::without(&dir);

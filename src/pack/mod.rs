@@ -11,9 +11,11 @@ mod gather;
 mod inside;
 mod make;
 mod manifest;
+mod outside;
 mod tree;
 
 pub use check::{check, Checked};
 pub use enter::enter;
 pub use inside::{inside, to_node, Inside};
 pub use make::{make, Made};
+pub use outside::{is_there, Driven};

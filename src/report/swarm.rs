@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use serde_json::{json, Value};
 
@@ -20,6 +21,11 @@ fn plural(n: u64) -> &'static str {
     } else {
         "s"
     }
+}
+
+/// A swarm was begun in `dir`, and nothing is drawn yet.
+pub fn begun(dir: &Path) -> String {
+    format!("a swarm in {0}\n  draw:  {1} cluster -o {0}\n", shell_path(dir), surroundings::command())
 }
 
 /// For people.

@@ -19,6 +19,7 @@ mod lock_free;
 mod odd_code;
 mod outcomes;
 mod pack;
+mod pack_cluster;
 mod pages;
 mod pieces;
 mod places;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A directory with a program in `made`, and others to run it from.
-struct Place {
-    dir: PathBuf,
+pub(super) struct Place {
+    pub dir: PathBuf,
 }
 
 impl Drop for Place {
@@ -55,7 +55,7 @@ int main(void) {
 "#;
 
 impl Place {
-    fn new(test: &str) -> Place {
+    pub fn new(test: &str) -> Place {
         let dir = std::env::temp_dir().join(format!("vsrun-pack-{test}-{}", std::process::id()));
         for name in ["made", "here", "there", "home"] {
             fs::create_dir_all(dir.join(name)).expect("a temporary directory");
@@ -65,21 +65,21 @@ impl Place {
         Place { dir }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).expect("written");
     }
 
-    fn compile(&self, compiler: &str, arguments: &[&str]) {
+    pub fn compile(&self, compiler: &str, arguments: &[&str]) {
         let done = Command::new(compiler).args(arguments).current_dir(self.path("made")).status();
         assert!(done.expect(compiler).success());
     }
 
     /// The program with its library and its file.
-    fn with_program(test: &str) -> Place {
+    pub fn with_program(test: &str) -> Place {
         let place = Place::new(test);
         place.write("made/lib.c", LIBRARY);
         place.write("made/program.c", PROGRAM);
@@ -91,11 +91,11 @@ impl Place {
     }
 
     /// Status and all that a program says in that directory, in an environment that is always the same.
-    fn run(&self, cwd: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    pub fn run(&self, cwd: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
         ended(self.command(cwd, program, arguments))
     }
 
-    fn command(&self, cwd: &str, program: &Path, arguments: &[&str]) -> Command {
+    pub fn command(&self, cwd: &str, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.path(cwd)).stdin(Stdio::null()).env_clear();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -103,22 +103,22 @@ impl Place {
         command
     }
 
-    fn vsrun(&self, cwd: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    pub fn vsrun(&self, cwd: &str, arguments: &[&str]) -> (Option<i32>, String) {
         self.run(cwd, Path::new(env!("CARGO_BIN_EXE_vsrun")), arguments)
     }
 
     /// Packs what these words say.
-    fn pack(&self, words: &[&str]) {
+    pub fn pack(&self, words: &[&str]) {
         let (status, said) = self.vsrun("made", &[&["pack", "-o", "../pack", "--look", "500ms"], words].concat());
         assert!(status == Some(0) && said.starts_with("packed: "), "{status:?} {said}");
     }
 
-    fn packed(&self, cwd: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    pub fn packed(&self, cwd: &str, arguments: &[&str]) -> (Option<i32>, String) {
         self.run(cwd, &self.path("pack/run"), arguments)
     }
 
     /// The pack can be run here. Otherwise it is said why not, and what to do.
-    fn runs_here(&self) -> bool {
+    pub fn runs_here(&self) -> bool {
         let (status, said) = self.packed("here", &["show", "none"]);
         let forbidden = status == Some(2) && said.contains(FORBIDDEN) && said.contains("allow user namespaces");
         assert!(forbidden || said.contains("none: cannot read the scenario"), "{status:?} {said}");
@@ -128,23 +128,23 @@ impl Place {
         !forbidden
     }
 
-    fn json(&self) -> String {
+    pub fn json(&self) -> String {
         fs::read_to_string(self.path("pack/pack.json")).expect("pack.json")
     }
 }
 
 const FORBIDDEN: &str = "a pack runs in a root file system of its own, and this machine lets nobody but root make one";
-const SCENARIO: &str = "program-deadlock-1.vsrun.json";
-const SAME: &str = "the same bug, by the same steps";
+pub(super) const SCENARIO: &str = "program-deadlock-1.vsrun.json";
+pub(super) const SAME: &str = "the same bug, by the same steps";
 
-fn ended(mut command: Command) -> (Option<i32>, String) {
+pub(super) fn ended(mut command: Command) -> (Option<i32>, String) {
     let done = command.output().expect("it is started");
     let said = [done.stdout, done.stderr].concat();
     (done.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
 /// The line of a report that counts, without times.
-fn counts(said: &str) -> &str {
+pub(super) fn counts(said: &str) -> &str {
     let line = said
         .lines()
         .find(|line| line.contains(" transitions, deepest "))
@@ -263,7 +263,11 @@ fn a_search_in_pieces_and_options_that_are_given_later() {
     let (status, said) = place.packed("there", &["cluster", "-n", "2", "-o", "q", "--look", "0"]);
     assert!(status == Some(1) && said.contains("explored completely"), "{said}");
     let (status, said) = place.packed("there", &["cluster", "--engine", "slurm", "-o", "r"]);
-    assert!(status == Some(2) && said.contains("no engine can be reached from a pack"), "{said}");
+    assert!(status == Some(2) && said.contains("no engine can be reached from a pack: a vsrun outside"), "{said}");
+    // A swarm of what is packed needs no program either.
+    let swarm = ["cluster", "--swarm", "-n", "1", "--max-executions", "10", "--vary", "none", "-o", "s"];
+    let (status, said) = place.packed("there", &swarm);
+    assert!(matches!(status, Some(1 | 3)) && said.contains("executions"), "{said}");
 
     // --once cannot stand beside --keep-going, which the pack has; and what is written to its files is gone.
     let (status, said) = place.packed("here", &["--once"]);

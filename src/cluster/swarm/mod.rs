@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::text::escape;
 use crate::config::{Searched, SwarmBounds};
-use crate::explore::{program_of, Covered, Failure, Progress};
+use crate::explore::{program_of, Covered, Failure, OfPack, Progress};
 use crate::finding::BugKind;
 use vsrun_model::inject;
 
@@ -89,6 +89,14 @@ pub fn begin(dir: &Path, search: &Searched, said: SwarmBounds) -> Result<(), Fai
 pub fn searched(dir: &Path) -> Result<Searched, Failure> {
     let words = Description::of(dir)?.0.words();
     config_of(&words).map(|config| Searched { words, config })
+}
+
+/// The pack in which the swarm of a directory was begun, if it was one.
+///
+/// # Errors
+/// It has none, or it is damaged.
+pub fn pack_of(dir: &Path) -> Result<Option<OfPack>, Failure> {
+    Ok(Description::of(dir)?.0.pack)
 }
 
 impl Swarm {

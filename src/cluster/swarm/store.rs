@@ -24,7 +24,7 @@ use crate::base::files;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
 use crate::codec;
-use crate::explore::{Covered, Failure};
+use crate::explore::{Covered, Failure, OfPack};
 use crate::finding::BugKind;
 use crate::incomplete::Reason;
 use crate::scenario::Program;
@@ -59,6 +59,9 @@ pub(super) struct Description {
     /// How long, and how many executions, in all.
     pub seconds: Option<f64>,
     pub executions: Option<u64>,
+    /// The pack in which it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<OfPack>,
 }
 
 /// A task.
@@ -136,6 +139,7 @@ impl Description {
             vary: 0,
             seconds: None,
             executions: None,
+            pack: OfPack::now(),
         }
     }
 
@@ -163,6 +167,7 @@ impl Description {
         let wrong = |why: String| Failure::environment(format!("{} is no directory of a swarm: {why}", escape(dir)));
         let bytes = files::read(&path, LARGEST).map_err(|e| wrong(format!("{}: {e}", escape(&path))))?;
         let description = Description::parse(&bytes).map_err(|why| wrong(format!("{} {why}", escape(&path))))?;
+        OfPack::fits(description.pack.as_ref(), dir)?;
         Ok((description, fnv1a(bytes)))
     }
 

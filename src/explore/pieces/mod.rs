@@ -10,6 +10,6 @@ mod work;
 
 pub use merge::merge;
 pub use split::{divide, split, Split};
-pub use store::{has_pieces, progress, progress_of, progress_of_parts, words_of, Progress};
+pub use store::{has_pieces, pack_of, progress, progress_of, progress_of_parts, words_of, Progress};
 pub(super) use store::{words, Manifest};
 pub use work::{end_without, work};

@@ -19,9 +19,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::super::failure::Failure;
+use super::super::packs::OfPack;
 use super::super::save::Saved;
 use super::super::setting::Piece;
 use crate::base::files;
+use crate::base::surroundings;
 use crate::base::text::escape;
 use crate::codec;
 use crate::search::{InOrder, Search};
@@ -49,6 +51,9 @@ pub(in super::super) struct Manifest {
     pub pieces: Vec<String>,
     /// Transitions above all pieces.
     pub transitions: u64,
+    /// The pack in which it was split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<OfPack>,
 }
 
 /// How far a piece is.
@@ -90,6 +95,7 @@ impl Manifest {
             turn,
             pieces: (1..=pieces).map(|n| format!("{turn}-{n:05}")).collect(),
             transitions,
+            pack: OfPack::now(),
         }
     }
 
@@ -208,9 +214,24 @@ fn before(state: &Path) -> PathBuf {
 /// It is none.
 pub fn words_of(path: &Path) -> Result<Vec<OsString>, Failure> {
     if path.is_dir() {
-        return Ok(words(&Manifest::of(path)?.words));
+        let manifest = Manifest::of(path)?;
+        OfPack::fits(manifest.pack.as_ref(), path)?;
+        return Ok(words(&manifest.words));
+    }
+    // A piece may be alone.
+    let dir = files::directory_of(path);
+    if surroundings::is_pack() && Manifest::is_there(dir) {
+        OfPack::fits(Manifest::of(dir)?.pack.as_ref(), dir)?;
     }
     Ok(piece_of(&state_of(path)?).map_or_else(Vec::new, |piece| words(&piece.words)))
+}
+
+/// The pack in which the pieces of a directory were split, if it was one.
+///
+/// # Errors
+/// The directory has none, or they are damaged.
+pub fn pack_of(dir: &Path) -> Result<Option<OfPack>, Failure> {
+    Ok(Manifest::of(dir)?.pack)
 }
 
 /// How far a piece is.
