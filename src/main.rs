@@ -424,6 +424,7 @@ fn packs(args: &Pack) -> Result<i32, Failure> {
     match args {
         Pack::Make(args) => out(&pack::make(args)?.text())?,
         Pack::Check(args) => out(&pack::check(args)?.text())?,
+        Pack::Oci(args) => out(&pack::image(args)?.text())?,
         Pack::Run(args) => match pack::enter(args)? {},
     }
     Ok(0)

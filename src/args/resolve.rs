@@ -326,6 +326,7 @@ fn of_pack(options: PackOptions) -> Result<Pack, UsageError> {
     let make = match options.command {
         Some(RawPack::Check(check)) => return Ok(Pack::Check(check)),
         Some(RawPack::Run(run)) => return Ok(Pack::Run(run)),
+        Some(RawPack::Oci(oci)) => return Ok(Pack::Oci(oci)),
         None => options.make,
     };
     let MakeOptions { dir, add, env, look, words } = make;
@@ -515,6 +516,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun cluster [--swarm] [--engine local|slurm|hq] [-n N] -o DIR [OPTIONS] [PROGRAM [ARGS]...]
        vsrun pack -o DIR [--add PATH] [--env NAME[=VALUE]] [OPTIONS] PROGRAM [ARGS]...
        vsrun pack check|run DIR ...
+       vsrun pack oci -o IMAGE DIR
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 

@@ -26,7 +26,7 @@ mod values;
 pub use choices::{Bounds, Checkpoint, CpuName, FilesName, Heap, ProgressMode, Race, Timeouts};
 pub use forms::{Format, ReportFormat};
 pub use installed::{Completions, Man, Shell};
-pub use pack::{CheckPack, PackOptions, Packed, RunPack};
+pub use pack::{CheckPack, OciPack, PackOptions, Packed, RunPack};
 pub(crate) use pack::{MakeOptions, RawPack};
 pub(crate) use pieces::{ClusterOptions, RawPieces, SplitOptions};
 pub use pieces::{DividePiece, Engine, MergePieces, PiecesOptions, WorkPiece};
@@ -703,4 +703,6 @@ pub enum Pack {
     Check(CheckPack),
     /// To run vsrun in one.
     Run(RunPack),
+    /// To write an image of one.
+    Oci(OciPack),
 }

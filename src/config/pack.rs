@@ -25,6 +25,8 @@ pub(crate) enum RawPack {
     Check(CheckPack),
     /// Run vsrun in a pack, as DIR/run does
     Run(RunPack),
+    /// Write an image of a pack for engines of containers: an OCI image layout
+    Oci(OciPack),
 }
 
 /// The options of a pack that is made.
@@ -64,6 +66,17 @@ pub struct RunPack {
     /// What vsrun does there: options of the search of the packed program, or a command
     #[arg(value_name = "OPTIONS | COMMAND", trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
     pub words: Vec<OsString>,
+}
+
+/// Writes an image of a pack.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct OciPack {
+    /// The image: a directory that is not there, or empty
+    #[arg(short = 'o', long = "image", value_name = "IMAGE")]
+    pub image: PathBuf,
+    /// The pack
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
 }
 
 /// A search that is packed: its options, each with its name and as it is written; and the program with its arguments.

@@ -58,6 +58,10 @@ impl Command {
             }
             Command::Man(args) => change(&mut args.directory),
             Command::Pack(Pack::Check(args)) => change(&mut args.dir),
+            Command::Pack(Pack::Oci(args)) => {
+                change(&mut args.dir);
+                change(&mut args.image);
+            }
             Command::Pack(_) | Command::Doctor(_) | Command::Why(_) | Command::Completions(_) => {}
         }
     }

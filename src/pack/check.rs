@@ -81,13 +81,13 @@ impl Files {
     }
 
     /// Where the link of that name leads to.
-    fn link(&self, name: &Path) -> io::Result<PathBuf> {
+    pub fn link(&self, name: &Path) -> io::Result<PathBuf> {
         let (_dir, path) = self.find(name)?;
         fs::read_link(path)
     }
 
     /// An error if that is no directory.
-    fn directory(&self, name: &Path) -> io::Result<()> {
+    pub fn directory(&self, name: &Path) -> io::Result<()> {
         let (_dir, path) = self.find(name)?;
         directory(&path).map(drop)
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::gather::{Found, Gathered};
-use super::manifest::{Content, Entry, Manifest, PackedOption, What, MANIFEST, ROOT, SCRIPT, VSRUN};
+use super::manifest::{Content, Entry, Manifest, PackedOption, Start, What, MANIFEST, ROOT, SCRIPT, VSRUN};
 use super::tree::{follow, Step};
 use crate::base::hash::{fnv1a, fold};
 use crate::base::surroundings::{self, Surroundings};
@@ -95,7 +95,8 @@ pub fn make(args: &MakePack) -> Result<Made, Failure> {
     found.put(VSRUN, &own);
     let options = options_of(args, &cwd, &mut found);
 
-    let script = script(&found, &needs).ok_or_else(|| Failure::own("vsrun bug: its own loader is not in the pack"))?;
+    let start = start(&found, &needs).ok_or_else(|| Failure::own("vsrun bug: its own loader is not in the pack"))?;
+    let script = script(&start);
     fs::create_dir_all(dir.join(ROOT)).map_err(failed)?;
     // What is not whole does not stay.
     let entries =
@@ -114,6 +115,7 @@ pub fn make(args: &MakePack) -> Result<Made, Failure> {
         cwd: cwd.into_os_string(),
         env,
         script: script_content,
+        start: Some(start),
         files: entries,
     };
     // It comes last: without it a directory is no pack.
@@ -124,7 +126,7 @@ pub fn make(args: &MakePack) -> Result<Made, Failure> {
 }
 
 /// An error if there is something at that place.
-fn is_free(dir: &Path) -> Result<(), Failure> {
+pub(super) fn is_free(dir: &Path) -> Result<(), Failure> {
     let refused = |why: String| {
         Err(Failure::environment(format!("environment: {} {why}: another -o DIR is needed", escape(dir))))
     };
@@ -252,29 +254,34 @@ pub(super) fn write(to: &Path, from: &mut dyn Read, mode: u32, modified: (u64, u
     Ok(Content { mode, size, fnv, modified })
 }
 
-/// What starts vsrun with the loader and libraries that are in the pack.
-fn script(found: &Gathered, needs: &[PathBuf]) -> Option<String> {
+/// What vsrun is started with.
+fn start(found: &Gathered, needs: &[PathBuf]) -> Option<Start> {
     let real = |path: &PathBuf| follow(&found.files, step_of, path.strip_prefix("/").ok()?).ok();
     let (loader, libraries) = needs.split_first()?;
-    let loader = real(loader)?;
-    let mut dirs: Vec<PathBuf> = Vec::new();
+    let loader = real(loader)?.into_os_string();
+    let mut dirs: Vec<OsString> = Vec::new();
     for library in libraries {
-        let dir = real(library)?.parent()?.to_path_buf();
+        let dir = real(library)?.parent()?.as_os_str().to_os_string();
         if !dirs.contains(&dir) {
             dirs.push(dir);
         }
     }
-    let quoted = |path: &Path| format!("\"$here\"/{ROOT}/{}", shell_word(path.as_os_str().as_bytes()));
-    let dirs: Vec<String> = dirs.iter().map(|dir| quoted(dir)).collect();
-    Some(format!(
+    Some(Start { loader, libraries: dirs })
+}
+
+/// What starts vsrun with the loader and libraries that are in the pack.
+fn script(start: &Start) -> String {
+    let quoted = |path: &OsStr| format!("\"$here\"/{ROOT}/{}", shell_word(path.as_bytes()));
+    let dirs: Vec<String> = start.libraries.iter().map(|dir| quoted(dir)).collect();
+    format!(
         "#!/bin/sh\n\
          # Runs the vsrun of this pack in it: run [OPTIONS | COMMAND ...]\n\
          here=$(dirname -- \"$(readlink -f -- \"$0\")\") || exit 2\n\
          exec {} --library-path {} {} pack run \"$here\" \"$@\"\n",
-        quoted(&loader),
+        quoted(&start.loader),
         dirs.join(":"),
-        quoted(Path::new(VSRUN)),
-    ))
+        quoted(VSRUN.as_ref()),
+    )
 }
 
 fn step_of(file: &Found) -> Step<'_> {

@@ -55,8 +55,20 @@ pub(super) struct Manifest {
     pub env: Vec<OsString>,
     /// The script.
     pub script: Content,
+    /// What the script starts vsrun with. Packs of before images were made have it in the script alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
     /// The files, directories before what is in them.
     pub files: Vec<Entry>,
+}
+
+/// The loader of the vsrun in a pack, and where its libraries are: names relative to the root, without a link on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Start {
+    #[serde(with = "serial::bytes")]
+    pub loader: OsString,
+    #[serde(with = "serial::byte_list")]
+    pub libraries: Vec<OsString>,
 }
 
 /// An option.
@@ -186,14 +198,19 @@ impl Manifest {
                 Err(why) => return Err(format!("pack.json: the symbolic link {} {why}", escape(&entry.path))),
             }
         }
-        let is_file = |path: &str| matches!(known.get(Path::new(path)), Some(What::File(_)));
+        let is_file = |path: &OsStr| matches!(known.get(Path::new(path)), Some(What::File(_)));
+        let is_directory = |path: &OsString| matches!(known.get(Path::new(path)), Some(What::Directory { .. }));
+        let starts = |start: &Start| is_file(&start.loader) && start.libraries.iter().all(is_directory);
         let cwd =
             Path::new(&self.cwd).strip_prefix("/").map_err(|_| "pack.json: \"cwd\" is not absolute".to_string())?;
         let in_directory =
             to(cwd).is_ok_and(|at| at.as_os_str().is_empty() || matches!(known.get(&at), Some(What::Directory { .. })));
         let words = || self.program.iter().chain(&self.env).chain(self.options.iter().map(|option| &option.word));
         match () {
-            () if !is_file(VSRUN) => Err(format!("pack.json: {VSRUN} is not listed")),
+            () if !self.start.as_ref().is_none_or(starts) => {
+                Err("pack.json: what starts vsrun is no file or directory of the pack".into())
+            }
+            () if !is_file(VSRUN.as_ref()) => Err(format!("pack.json: {VSRUN} is not listed")),
             () if !in_directory => Err("pack.json: \"cwd\" is no directory of the pack".into()),
             () if self.program.is_empty() => Err("pack.json: there is no program".into()),
             () if words().any(|word| word.as_bytes().contains(&0)) => Err("pack.json: a NUL in a word".into()),

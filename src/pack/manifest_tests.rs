@@ -15,6 +15,7 @@ fn sample(more: &[(&str, What)]) -> Manifest {
         cwd: "/w".into(),
         env: vec!["A=b".into()],
         script: Content { mode: 0o755, size: 1, fnv: 2, modified: (0, 0) },
+        start: None,
         files: own.iter().chain(more).map(entry).collect(),
     }
 }
@@ -76,6 +77,15 @@ fn what_is_missing_or_of_another_kind_is_said() {
     let mut whole = sample(&[]);
     whole.files.remove(1);
     assert_eq!(refusal(&whole), "pack.json: .vsrun/vsrun is not listed");
+    let mut whole = sample(&[]);
+    let start =
+        |loader: &str, libraries: &str| Some(Start { loader: loader.into(), libraries: vec![libraries.into()] });
+    for (loader, libraries) in [("w", "w"), (VSRUN, VSRUN), ("../w", "w"), (VSRUN, "/w"), ("none", "w")] {
+        whole.start = start(loader, libraries);
+        assert_eq!(refusal(&whole), "pack.json: what starts vsrun is no file or directory of the pack");
+    }
+    whole.start = start(VSRUN, "w");
+    assert_eq!(Manifest::read(whole.text().as_bytes()), Ok(whole));
     let mut whole = sample(&[]);
     whole.env = vec!["=".into()];
     assert_eq!(refusal(&whole), "pack.json: a variable without a value");

@@ -20,6 +20,7 @@ mod odd_code;
 mod outcomes;
 mod pack;
 mod pack_cluster;
+mod pack_image;
 mod pages;
 mod pieces;
 mod places;
