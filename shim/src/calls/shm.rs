@@ -9,9 +9,9 @@ use vsrun_model::watch::Range;
 use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, POOL_REGION};
 use crate::gate::pages::be_whole;
-use crate::gate::{end, inject, through, watched};
+use crate::gate::{end, inject, is_threaded, through, watched};
 use crate::sys::errno::*;
-use crate::sys::{cstr, decimal, limit, load, raw, raw6, store, touch, zero};
+use crate::sys::{cstr, decimal, limit, load, raw, raw6, readable, store, touch, zero};
 use crate::watch;
 
 const PAGE: u64 = 4096;
@@ -29,6 +29,12 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     }
     if nr == libc::SYS_mremap {
         be_whole();
+    }
+    if nr == libc::SYS_munmap {
+        image_goes(addr);
+    }
+    if nr != libc::SYS_mmap && is_shared(addr, len) {
+        has_another_name();
     }
     let of_file = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS == 0;
     let kernel = || {
@@ -57,6 +63,9 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
             }
             if shared {
                 note(start, len, flags as i32, fd as i32, offset);
+                if flags as i32 & libc::MAP_FIXED != 0 && flags as i32 & libc::MAP_FIXED_NOREPLACE == 0 {
+                    has_another_name();
+                }
             } else if local().n_ranges > 0 {
                 remove_range(start, start + pages(len));
             }
@@ -66,6 +75,14 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         _ => {}
     }
     result
+}
+
+/// Memory from `at` on is given back. Where a library begins (dlclose) another thread may be in its code, or about to be: that is not seen.
+fn image_goes(at: u64) {
+    const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
+    if is_threaded() && world().concurrent && watch::is_recording() && readable(at, 4) == 4 && load::<u32>(at) == ELF {
+        machine().note_later_code(b"a library that is closed beside other threads");
+    }
 }
 
 /// The kernel has no room for a mapping. Where the address space is limited, vsrun's own mappings, which are larger than most programs,
@@ -114,6 +131,14 @@ fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
     }
     watched::shares(Some(region), writable);
     watched::mark_objects();
+}
+
+/// Memory that is shared is known by what is mapped, not by its address: what other threads of this process do at one address before it is mapped
+/// there, or given back, and behind that, is not held against each other.
+fn has_another_name() {
+    if is_threaded() && world().concurrent && watch::is_recording() {
+        machine().note_wide_use();
+    }
 }
 
 fn too_many() -> ! {
@@ -223,6 +248,9 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     watched::code_comes(libc::SYS_mmap, [start, len, prot as u64, libc::MAP_ANONYMOUS as u64, 0, 0], start);
     watched::shares(None, true);
     watched::mark_objects();
+    if flags & libc::SHM_REMAP != 0 {
+        has_another_name();
+    }
     if !machine().segment_attach(own, index) {
         too_many();
     }
@@ -231,11 +259,21 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     at
 }
 
-fn detach(addr: u64) -> i64 {
+/// Some of it is shared.
+fn is_shared(start: u64, len: u64) -> bool {
     let l = local();
-    let Some(range) = l.ranges[..l.n_ranges].iter().find(|r| r.start == addr && r.segment != 0).copied() else {
-        return EINVAL;
-    };
+    l.ranges[..l.n_ranges].iter().any(|r| r.start < start.saturating_add(len) && start < r.end)
+}
+
+/// The segment that is attached at an address.
+fn segment_at(addr: u64) -> Option<Range> {
+    let l = local();
+    l.ranges[..l.n_ranges].iter().find(|r| r.start == addr && r.segment != 0).copied()
+}
+
+fn detach(addr: u64) -> i64 {
+    let Some(range) = segment_at(addr) else { return EINVAL };
+    has_another_name();
     raw!(libc::SYS_munmap, range.start, range.end - range.start);
     remove_range(range.start, range.end);
     machine().segment_detach(local().pid, range.segment - 1);

@@ -99,6 +99,16 @@ pub fn about(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
     call3(function, pthread, a, b)
 }
 
+/// The same of a function that has libc's lock on what it keeps of the thread's policy while it makes its calls.
+pub fn about_policy(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
+    asked_about(pthread);
+    let t = thread_of(pthread);
+    if t != NONE {
+        files::policy_locked(t);
+    }
+    call3(function, pthread, a, b)
+}
+
 /// ATTR_FLAG_DETACHSTATE in the flags of pthread_attr_t (glibc).
 fn is_detached(attr: u64) -> bool {
     attr != 0 && load::<i32>(attr + 8) & 1 != 0

@@ -197,6 +197,16 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             libc::PR_GET_CHILD_SUBREAPER => uses.own(Cell::Subreaper, Use::Read),
             _ => {}
         },
+        libc::SYS_membarrier => {
+            /// MEMBARRIER_CMD_REGISTER_..; those that want it, and MEMBARRIER_CMD_GET_REGISTRATIONS.
+            const REGISTER: i32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8;
+            const REGISTERED: i32 = 1 << 3 | 1 << 5 | 1 << 7 | 1 << 9;
+            match id {
+                _ if id & REGISTER != 0 => uses.own(Cell::Barriers, Use::Write),
+                _ if id & REGISTERED != 0 => uses.own(Cell::Barriers, Use::Read),
+                _ => {}
+            }
+        }
         libc::SYS_fcntl => descriptor(a, uses),
         libc::SYS_setsockopt | libc::SYS_getsockopt | libc::SYS_listen => {
             let Some(desc) = find(a[0], DescKind::SOCKET) else { return };
@@ -557,6 +567,14 @@ pub fn segment_looked_up(nr: i64, id: i32) {
 pub fn policy_changes(nr: i64, t: Tid) {
     further_step(nr, |uses| {
         uses.thread(Cell::Policy, t, Use::Read);
+        uses.thread(Cell::Policy, t, Use::Write);
+        uses.thread(Cell::Nice, t, Use::Write);
+    });
+}
+
+/// libc takes its lock on what it keeps of the policy of thread `t`, and makes calls about that while it has it: who comes first is told.
+pub fn policy_locked(t: Tid) {
+    further_step(libc::SYS_sched_setscheduler, |uses| {
         uses.thread(Cell::Policy, t, Use::Write);
         uses.thread(Cell::Nice, t, Use::Write);
     });

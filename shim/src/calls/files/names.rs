@@ -109,6 +109,8 @@ enum Does {
     Truncates,
     /// Makes it if it is not there; empties it if it is, with true.
     Makes(bool),
+    /// Looks up the directory of a file without a name, which it makes.
+    MakesNameless,
     /// Takes it away.
     Removes,
     /// The new name in a rename.
@@ -147,7 +149,7 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
         let exclusive = flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
         let truncates = flags & libc::O_TRUNC != 0;
         let does = match () {
-            () if flags & libc::O_TMPFILE == libc::O_TMPFILE => Does::Looks,
+            () if flags & libc::O_TMPFILE == libc::O_TMPFILE => Does::MakesNameless,
             () if flags & libc::O_CREAT != 0 => Does::Makes(truncates),
             () if truncates => Does::Truncates,
             () => Does::Looks,
@@ -304,7 +306,7 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     if name.dir == libc::AT_FDCWD && given(name.path).first() != Some(&b'/') {
         plan.cells.own(Cell::Directory, Use::Read);
     }
-    if matches!(name.does, Does::Makes(_)) {
+    if matches!(name.does, Does::Makes(_) | Does::MakesNameless) {
         plan.cells.own(Cell::Umask, Use::Read);
     }
     plan.cells.permitted();

@@ -1,8 +1,9 @@
 //! Uses of files that may be visible operations: who uses what is noted, and what is known to be shared is published before
 //! the kernel is asked. What it means is the model's: `vsrun_model::file`.
 
+use vsrun_model::arena::Region;
 use vsrun_model::closing::Awaits;
-use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
+use vsrun_model::file::{Use, Verdict, CELL, PLACE, PLACED};
 use vsrun_model::op::TRY;
 use vsrun_model::world::{ONE_STEP, PLACE_UNLOCKED};
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
@@ -10,6 +11,7 @@ use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 use super::awaited::{is_the_output, names_made, printed, the_output};
 use super::descriptors::{description, file_of, made, only_reads, only_writes, prints};
 use super::layer::watches;
+use super::moves::Moves;
 use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
@@ -25,8 +27,10 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     if turn.is_none() && !local().borrowed {
         gate::place_for_handlers(nr);
     }
+    let moves = Moves::of(nr, &a);
     let result = kernel();
     forget_walk();
+    moves.done(nr, result);
     awaited(nr, &a, result);
     made(nr, &a, result);
     if let Some(file) = local().removes.take().filter(|_| result >= 0) {
@@ -251,6 +255,7 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
             (placed, bytes) = (a[1] != 0, a[4] as i64);
             (reads, writes) = (of_descriptor(fd, Use::Read), of_descriptor(a[2] as i32, Use::Write));
         }
+        libc::SYS_fgetxattr | libc::SYS_flistxattr => reads = of_descriptor(fd, Use::Read),
         libc::SYS_fstat => reads = of_descriptor(fd, size_by(fd)),
         libc::SYS_newfstatat if a[3] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]) => {
             reads = of_descriptor(fd, size_by(fd));
@@ -322,7 +327,7 @@ pub fn mapping(a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
 
 /// The file is shared memory: in /dev/shm, or a memfd.
 #[inline(never)]
-fn is_memory(fd: i32) -> bool {
+pub(super) fn is_memory(fd: i32) -> bool {
     name_of_file(fd).is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:"))
 }
 
@@ -333,14 +338,35 @@ pub fn mapped(fd: i32, prot: i32, shared: bool) {
         return;
     }
     if let Some(id) = file_of(fd) {
-        with_stack(|| keep(id, fd, shared && prot & libc::PROT_WRITE != 0));
+        let writes = shared && prot & libc::PROT_WRITE != 0;
+        with_stack(|| keep(id, fd, shared, writes));
+        with_stack(|| private(id, fd, shared, writes));
+    }
+}
+
+/// A page that is mapped privately is the file's until it is written there: what is stored through another mapping, at other addresses, may be
+/// seen there or not, and is not looked for.
+#[inline(never)]
+fn private((dev, ino): (u64, u64), fd: i32, shared: bool, writes: bool) {
+    const PRIVATELY: u64 = 0x7072_6976_6174_656c;
+    let row = (CELL, mix(mix(dev, ino), PRIVATELY));
+    let mixed = match (shared, arena().used_file(row)) {
+        (true, row) => writes && row.is_some(),
+        (false, known) => {
+            let written = |r: &Region| (r.dev, r.ino) == (dev + 1, ino) && r.written != 0;
+            known.is_none() && machine().add_used_file(row, row.1).is_none()
+                || arena().regions.as_slice().iter().any(written)
+        }
+    };
+    if mixed {
+        unexplored(|| name_of_file(fd));
     }
 }
 
 #[inline(never)]
-fn keep(id: (u64, u64), fd: i32, writes: bool) {
+fn keep(id: (u64, u64), fd: i32, shared: bool, writes: bool) {
     let name = || name_of_file(fd);
-    if is_memory(fd) {
+    if shared && is_memory(fd) {
         return;
     }
     let mut visible = use_of(id, Use::Read, name) != NONE;

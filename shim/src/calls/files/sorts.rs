@@ -11,7 +11,7 @@ pub fn has_line(nr: i64) -> bool {
             SYS_setpriority SYS_sched_getscheduler SYS_sched_setscheduler SYS_sched_getparam SYS_sched_setparam
             SYS_sched_rr_get_interval SYS_sched_getattr SYS_sched_setattr SYS_sched_getaffinity SYS_sched_setaffinity
             SYS_ioprio_get SYS_ioprio_set SYS_getrlimit SYS_setrlimit SYS_prlimit64 SYS_prctl SYS_fcntl SYS_getsockopt
-            SYS_setsockopt SYS_listen SYS_close SYS_dup2 SYS_dup3 SYS_shmget SYS_shmat SYS_shmdt SYS_shmctl SYS_semget
+            SYS_setsockopt SYS_listen SYS_close SYS_dup2 SYS_dup3 SYS_membarrier SYS_shmget SYS_shmat SYS_shmdt SYS_shmctl SYS_semget
         )
     ) || is_of_ids(nr)
         || writes_file(nr)

@@ -24,6 +24,8 @@ pub enum Cell {
     Ids,
     Dumpable,
     Subreaper,
+    /// For which barriers of memory it has registered.
+    Barriers,
     Group,
     /// Which processes are in a group.
     Members,
@@ -58,6 +60,7 @@ impl Cell {
             Cell::Ids => b"user and group ids of",
             Cell::Dumpable => b"dumpable flag of",
             Cell::Subreaper => b"subreaper flag of",
+            Cell::Barriers => b"memory barriers of",
             Cell::Group => b"group of",
             Cell::Members => b"members of groups",
             Cell::Program => b"program of",

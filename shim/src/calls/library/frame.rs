@@ -10,7 +10,7 @@ use vsrun_model::watch::Entry;
 use super::texts;
 use crate::calls::buffers;
 use crate::gate::{arena, machine};
-use crate::sys::{elf, load, store};
+use crate::sys::{elf, load, readable, store};
 use crate::watch;
 
 /// Stand-ins: of functions that are known, then of others.
@@ -60,8 +60,9 @@ pub fn find_function(name: &[u8]) -> u64 {
 }
 
 const PAGE: u64 = 4096;
-/// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED.
-const DISCARD: [i32; 4] = [4, 8, 9, 24];
+/// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED; here or in children to come: MADV_DONTFORK,
+/// MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK.
+const DISCARD: [i32; 8] = [4, 8, 9, 24, 10, 11, 18, 19];
 /// So much of what mappings take away is recorded, since its shadow is written, too. Of more the rest is not recorded, which is said.
 const MOST_TAKEN: u64 = 4 << 20;
 
@@ -318,19 +319,30 @@ impl Frame {
             Size::Replaced => self.pages_of_second(has(3, libc::MAP_FIXED) && !has(3, libc::MAP_FIXED_NOREPLACE)),
             Size::Discarded => self.pages_of_second(DISCARD.contains(&(self.asked(2) as i32))),
             Size::Unmapped => self.pages_of_second(true),
-            Size::Moved => self.pages_of_second(has(3, libc::MREMAP_MAYMOVE)),
-            Size::Closed => self.pages_of_second(!has(2, libc::PROT_READ)),
-            Size::Frozen => self.pages_of_second(has(2, libc::PROT_READ) && !has(2, libc::PROT_WRITE)),
+            Size::Moved => self.pages(self.asked(1).max(self.asked(2))),
+            Size::Opened => self.pages_of_second(!self.stays_readable()),
+            Size::Frozen => self.pages_of_second(self.stays_readable()),
             Size::Text | Size::End | Size::Wide | Size::Number => 0,
         }
     }
 
+    /// Who only reads what mprotect is about cannot tell it.
+    fn stays_readable(&self) -> bool {
+        let (at, size) = (self.asked(0), self.asked(1).min(MOST_TAKEN));
+        self.asked(2) as i32 & libc::PROT_READ != 0 && readable(at, size) == size
+    }
+
     /// The second argument, in whole pages, if something happens to that much; else 0.
     fn pages_of_second(&self, happens: bool) -> u64 {
-        if !happens {
-            return 0;
+        if happens {
+            self.pages(self.asked(1))
+        } else {
+            0
         }
-        let length = self.asked(1).saturating_add(PAGE - 1) & !(PAGE - 1);
+    }
+
+    fn pages(&self, length: u64) -> u64 {
+        let length = length.saturating_add(PAGE - 1) & !(PAGE - 1);
         if length > MOST_TAKEN {
             machine().note_wide_use();
         }

@@ -62,15 +62,15 @@ pub enum Size {
     Address(u8),
     /// What mmap puts in the place of what is there: the second argument, in pages, if it does that.
     Replaced,
-    /// What madvise throws away, likewise,
+    /// What madvise throws away, or keeps from the children of a fork, likewise,
     Discarded,
     /// what munmap takes away,
     Unmapped,
-    /// what mremap may move,
+    /// what mremap may move, take away or add,
     Moved,
-    /// what nobody can use any more after mprotect,
-    Closed,
-    /// and what nobody can write any more.
+    /// what mprotect makes usable or takes from all who use it,
+    Opened,
+    /// and what it only lets be written, or no more.
     Frozen,
 }
 
@@ -189,6 +189,9 @@ const TOKEN: At = At::State("strtok");
 const LOCALE: At = At::State("setlocale");
 const RANDOM: At = At::State("srand48");
 const LOG: At = At::State("setlogmask");
+const BREAK: At = At::State("sbrk");
+const LEVEL: At = At::State("pthread_setconcurrency");
+const LOADED: At = At::State("dlopen");
 const KEYS: At = At::State("pthread_key_create");
 
 const INT: Size = Bytes(4);
@@ -205,7 +208,7 @@ const HINTS: Size = Bytes(48);
 const JUMP: Size = Bytes(68);
 
 use Size::{
-    Address, Bytes, Closed, Discarded, End, Frozen, Given, GivenTimes, Moved, Number, Of, Product, Replaced, Text,
+    Address, Bytes, Discarded, End, Frozen, Given, GivenTimes, Moved, Number, Of, Opened, Product, Replaced, Text,
     TextUpTo, Unmapped, Wide,
 };
 
@@ -262,15 +265,15 @@ pub const FUNCTIONS: &[Function] = functions! {
         pthread_spin_init pthread_spin_destroy pthread_spin_lock pthread_spin_trylock pthread_spin_unlock
         pthread_once call_once pthread_detach thrd_detach pthread_cancel pthread_testcancel pthread_exit thrd_exit pthread_self
         thrd_current pthread_equal thrd_equal pthread_kill pthread_setspecific pthread_getspecific tss_set tss_get pthread_yield thrd_yield
-        pthread_setschedprio pthread_setconcurrency pthread_getconcurrency mtx_init mtx_destroy mtx_lock mtx_trylock mtx_unlock
+        pthread_setschedprio mtx_init mtx_destroy mtx_lock mtx_trylock mtx_unlock
         cnd_init cnd_destroy cnd_wait cnd_signal cnd_broadcast sem_init sem_destroy sem_wait sem_trywait sem_post sem_close
         sched_yield __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next __register_atfork
         pthread_atfork __sched_cpufree __sched_cpualloc sched_getcpu get_nprocs get_nprocs_conf
         // Memory, the loader, the end of the program, the start of it.
         malloc calloc realloc reallocarray aligned_alloc memalign valloc pvalloc free cfree malloc_usable_size malloc_trim
-        mallopt sbrk brk exit _exit _Exit quick_exit abort atexit __cxa_atexit __cxa_at_quick_exit on_exit __cxa_finalize
+        mallopt exit _exit _Exit quick_exit abort atexit __cxa_atexit __cxa_at_quick_exit on_exit __cxa_finalize
         __cxa_thread_atexit_impl __libc_start_main __stack_chk_fail __fdelt_chk __chk_fail __assert_fail __assert __assert_perror_fail
-        __errno_location __h_errno_location __res_state _dl_find_object dl_iterate_phdr dlclose dlerror
+        __errno_location __h_errno_location __res_state _dl_find_object dl_iterate_phdr dlerror
         __tls_get_addr _dl_mcount_wrapper_check __gmon_start__ __libc_current_sigrtmin __libc_current_sigrtmax
         gnu_get_libc_version gnu_get_libc_release getauxval __libc_single_threaded
         vfork fork _Fork
@@ -446,6 +449,8 @@ pub const FUNCTIONS: &[Function] = functions! {
         [thrd_join] Zero { Writes B, INT }
         [pthread_key_create __pthread_key_create tss_create] Zero { Updates KEYS, STATE; Writes A, INT }
         [pthread_key_delete tss_delete] Any { Updates KEYS, STATE }
+        [pthread_setconcurrency] Any { Sets LEVEL, STATE }
+        [pthread_getconcurrency] Any { Reads LEVEL, STATE }
         [pthread_setcancelstate pthread_setcanceltype] Zero { Writes B, INT }
         [pthread_mutex_timedlock] Any { Reads B, TIME }
         [pthread_mutex_clocklock] Any { Reads C, TIME }
@@ -480,12 +485,14 @@ pub const FUNCTIONS: &[Function] = functions! {
         // Memory, the loader, the stack. What asks who calls it, or where its frame is, has nothing that comes behind it.
         [mmap mmap64] Any { Sets A, Replaced }
         [madvise] Any { Sets A, Discarded }
+        [sbrk brk] Any { Updates BREAK, STATE }
         [munmap] Any { Sets A, Unmapped }
         [mremap] Any { Sets A, Moved }
-        [mprotect pkey_mprotect] Any { Sets A, Closed; Reads A, Frozen }
+        [mprotect pkey_mprotect] Any { Sets A, Opened; Reads A, Frozen }
         [posix_memalign] Zero { Writes A, POINTER }
-        [dlopen] Any { Reads A, Text }
-        [dlsym dlvsym] Any { Reads B, Text }
+        [dlopen] Any { Updates LOADED, STATE; Reads A, Text }
+        [dlclose] Any { Updates LOADED, STATE }
+        [dlsym dlvsym] Any { Reads LOADED, STATE; Reads B, Text }
         [dladdr] NotZero { Writes B, Bytes(32) }
         [backtrace] Any { Sets A, Of(1, 8) }
         [backtrace_symbols_fd] Any { Reads A, Of(1, 8) }
