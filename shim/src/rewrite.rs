@@ -1,9 +1,10 @@
 //! Hot trap sites of libc, rewritten to jumps. A trap costs 1.6 us, mostly for the signal frame; creating and joining
 //! a thread makes ten.
 //!
-//! NOTE [Sites] Only the sequences `mov eax, N; syscall` (7 bytes) and `mov eax, N; lea rsi, [..]; syscall` (14 bytes) are
+//! NOTE [Sites] Only the sequences `mov eax, N; syscall` (7 bytes), the same with `lea rsi, [..]` between them (14 bytes), and two of libc's own are
 //! rewritten, for calls that never unwind through it, and only if no direct branch of libc goes into it behind its first
-//! instruction. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
+//! instruction. libc's own are the end of a thread, which nothing comes back from, so that the branch behind it to its second half is never taken, and the
+//! two calls of its own locks (`is_of_lock`), where other futex calls may be left by a cancellation. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
 //! site alone. It is done once, before the root, while the process has one thread.
 //!
 //! NOTE [Own] Each creation of a thread, its beginning and its end block and unblock signals, with sets on libc's own stack frames or in what it
@@ -30,7 +31,7 @@ fn is_hot(nr: i64) -> bool {
         any_of!(
             SYS_clone3 SYS_rt_sigprocmask SYS_rt_sigaction SYS_mmap SYS_mprotect SYS_munmap SYS_madvise SYS_brk
             SYS_rseq SYS_set_robust_list SYS_exit SYS_getpid SYS_gettid SYS_clock_gettime SYS_getrandom SYS_close
-            SYS_lseek SYS_newfstatat SYS_semop
+            SYS_lseek SYS_newfstatat SYS_semop SYS_futex
         )
     )
 }
@@ -54,6 +55,10 @@ const THUNK: u64 = 48;
 const MOV: u64 = 5;
 /// `lea rsi, [rip + disp32]` or `lea rsi, [reg + disp32]`.
 const LEA: u64 = 7;
+/// `xor sil, imm8`.
+const XOR: u64 = 4;
+/// A filler, `xor edi, edi`, `mov eax, edx`.
+const EXIT: u64 = 6;
 /// `syscall`.
 const SYSCALL: u64 = 2;
 
@@ -177,7 +182,7 @@ fn is_libcs(set: u64, frame: u64) -> bool {
     set == 0 || set.wrapping_sub(frame) < FRAME || (first..end).contains(&set) || of_thread
 }
 
-/// Bytes of the site at `at`; 0: there is none.
+/// Bytes of the site that `text` begins with; 0: there is none.
 fn length(text: &[u8]) -> u64 {
     let syscall = |at: u64| text.get(at as usize..(at + SYSCALL) as usize) == Some(&[0x0f, 0x05]);
     let lea = |lea: &[u8]| {
@@ -187,7 +192,20 @@ fn length(text: &[u8]) -> u64 {
     match text {
         [0xb8, ..] if syscall(MOV) => MOV + SYSCALL,
         [0xb8, ..] if syscall(MOV + LEA) && lea(&text[MOV as usize..]) => MOV + LEA + SYSCALL,
+        [0xb8, _, _, _, _, 0x40, 0x80, 0xf6, 0x80 | 0x81, ..] if syscall(MOV + XOR) => MOV + XOR + SYSCALL,
+        // A loop of `exit`, of which the first instruction is before the loop.
+        [0xba, 0x3c, 0, 0, 0, 0x66, 0x90, 0x31, 0xff, 0x89, 0xd0, ..] if syscall(MOV + EXIT) => MOV + EXIT + SYSCALL,
         _ => 0,
+    }
+}
+
+/// A futex call of libc's own locks, at `at` of `text`: it waits for a lock that is taken (2), or wakes one. Nothing unwinds through these.
+fn is_of_lock(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(MOV as usize).map(|from| &text[from..at]);
+    match &text[at + MOV as usize..] {
+        [0x40, 0x80, 0xf6, 0x80, ..] => before == Some(&[0xba, 2, 0, 0, 0]),
+        [0x40, 0x80, 0xf6, 0x81, ..] | [0x0f, 0x05, 0xc3, ..] => before == Some(&[0xba, 1, 0, 0, 0]),
+        _ => false,
     }
 }
 
@@ -286,15 +304,15 @@ fn write_thunk(at: u64, site: u64, entry: u64, own: bool) {
     let (nr, length): (u32, u64) = (load(site + 1), length_at(site));
     let own = own && i64::from(nr) == libc::SYS_rt_sigprocmask;
     let mut at = at;
-    if length > MOV + SYSCALL {
-        let lea: [u8; LEA as usize] = load(site + MOV);
-        store(at, lea);
-        if lea[2] == 0x35 {
-            let target = (site + MOV + LEA).wrapping_add(load::<i32>(site + MOV + 3) as i64 as u64);
-            store(at + 3, relative(at + LEA, target));
-        }
-        at += LEA;
+    let between = length - MOV - SYSCALL;
+    for i in 0..between {
+        store(at + i, load::<u8>(site + MOV + i));
     }
+    if between == LEA && load::<u8>(at + 2) == 0x35 {
+        let target = (site + MOV + LEA).wrapping_add(load::<i32>(site + MOV + 3) as i64 as u64);
+        store(at + 3, relative(at + LEA, target));
+    }
+    at += between;
     store(at, [0x48u8, 0x8d, 0x64, 0x24, 0x80]);
     store(at + 5, 0xb8u8);
     store(at + 6, nr | if own { OWN } else { 0 });
@@ -313,7 +331,7 @@ fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
     while at + (MOV + LEA + SYSCALL) as usize <= text.len() && n < MAX_SITES {
         if length(&text[at..]) > 0 {
             let nr = u32::from_le_bytes([text[at + 1], text[at + 2], text[at + 3], text[at + 4]]);
-            if is_hot(nr as i64) {
+            if is_hot(nr as i64) && (nr as i64 != libc::SYS_futex || is_of_lock(text, at)) {
                 sites[n] = low + at as u64;
                 n += 1;
             }
@@ -331,7 +349,7 @@ fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize,
     let mut mark = |target: u64| {
         // The second instruction of the site, or the third. Code does not go to the middle of one.
         let after = sites[..n].partition_point(|&s| s < target);
-        let into = |site: u64| target == site + MOV || length_at(site) > MOV + SYSCALL && target == site + MOV + LEA;
+        let into = |site: u64| target == site + MOV || target == site + length_at(site) - SYSCALL;
         if after > 0 && into(sites[after - 1]) {
             good[after - 1] = false;
         }

@@ -519,7 +519,7 @@ pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
     let n_pages = apart().n_pages;
     for i in 0..n_pages {
         let page = apart().pages[i];
-        if track().still_there(page, page + PAGE) == Some((page, page + PAGE)) && !show(page, Some(copy_of(i)), each) {
+        if !track().has_gone(page) && !show(page, Some(copy_of(i)), each) {
             return false;
         }
     }
@@ -565,24 +565,13 @@ fn all_is_kept() -> Result<(), Hinders> {
 
 /// Shows each page that was there at the first choice, and was written since; where something else is now, it was looked at when that came. False: the kernel does
 /// not know them, or `each` gave false.
+///
+/// All of that is watched: [`keep`] has seen to it, and `Track::undo` where it was unmapped and is mapped again; nothing else takes it from under watch that would
+/// not be seen by `track`. What is mapped since is not watched.
 fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
-    let n_spans = apart().n_spans;
-    let mut shows = |from: u64, to: u64| (from..to).step_by(PAGE as usize).all(&mut *each);
-    let mut i = 0;
-    while i < n_spans {
-        // The kernel is asked about what lies side by side at once.
-        let (mut at, mut end) = (apart().spans[i].start, apart().spans[i].end);
-        i += 1;
-        while i < n_spans && apart().spans[i].start == end {
-            end = apart().spans[i].end;
-            i += 1;
-        }
-        while let Some((from, to)) = track().still_there(at, end) {
-            if !written::each(from, to, &mut apart().told, &mut shows) {
-                return false;
-            }
-            at = to;
-        }
-    }
-    true
+    let spans = &apart().spans[..apart().n_spans];
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
+    written::each(first.start, last.end, &mut apart().told, &mut |from, to| {
+        (from..to).step_by(PAGE as usize).all(|page| track().has_gone(page) || each(page))
+    })
 }

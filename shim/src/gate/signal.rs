@@ -11,6 +11,7 @@ use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 use super::local::{arena, local, machine, me, model, process_of, world, Action};
 use super::{cpuid, direct, end, exit, fiber, shield, tsc, turn};
 use crate::sys::errno::EAGAIN;
+use crate::sys::track::track;
 use crate::sys::{context as reg, die, guard, limit, load, raw, store};
 use crate::watch;
 
@@ -230,6 +231,9 @@ pub fn read_dispositions() {
     }
 }
 
+/// A fault of an address where nothing is, in `si_code`.
+const SEGV_MAPERR: i32 = 1;
+
 /// Handler of SIGSEGV and SIGBUS.
 extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     let sent = load::<i32>(info + 8) <= 0;
@@ -241,6 +245,10 @@ extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
         machine().note_later_code(b"memory at addresses without a shadow");
         shield::leave(entered);
         return store(context + reg::RIP, next);
+    }
+    if !sent && signal == libc::SIGSEGV && track().hides_at(load(info + 16)) {
+        // As far as the program knows nothing is there.
+        store(info + 8, SEGV_MAPERR);
     }
     let entered = shield::enter();
     fault(signal, sent, info, context);

@@ -8,6 +8,7 @@ pub mod cpuid;
 pub mod dispatch;
 pub mod elf;
 pub mod guard;
+mod hidden;
 pub mod memory;
 pub mod names;
 pub mod text;

@@ -10,7 +10,7 @@ use vsrun_model::back::{Hinders, Span};
 use vsrun_model::states::{together, Mixer, Purpose};
 
 use super::bare::{any_of, bare};
-use super::written;
+use super::{hidden, written};
 
 /// Most mappings of its own at a time.
 const MAX_FRESH: usize = 512;
@@ -32,9 +32,11 @@ const MAX_MISSED: usize = 512;
 
 /// What was done to a piece of memory that was there before: unmapped, or protected.
 #[derive(Clone, Copy)]
-struct Change {
-    piece: Span,
-    unmapped: bool,
+pub(super) struct Change {
+    pub piece: Span,
+    pub unmapped: bool,
+    /// It is there still, and nobody can use it: see `hidden`.
+    pub hidden: bool,
 }
 
 /// Most pieces of memory that are there at a mark and were not at the first choice.
@@ -81,8 +83,12 @@ pub struct Track {
     n: usize,
     /// Mappings that were made since, from an address to another one.
     fresh: [(u64, u64); MAX_FRESH],
-    n_changes: usize,
-    changes: [Change; MAX_CHANGES],
+    pub(super) n_changes: usize,
+    pub(super) changes: [Change; MAX_CHANGES],
+    /// Some of these are hidden.
+    pub(super) hides: bool,
+    /// Some memory was locked before the first choice.
+    locks: bool,
     /// What was unmapped or protected of those in `fresh`, or changed again of `changes`: a mark from before is of no use then.
     n_touched: usize,
     touched: [(u64, u64); MAX_TOUCHED],
@@ -126,7 +132,9 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     n: 0,
     fresh: [(0, 0); MAX_FRESH],
     n_changes: 0,
-    changes: [Change { piece: NOWHERE, unmapped: false }; MAX_CHANGES],
+    changes: [Change { piece: NOWHERE, unmapped: false, hidden: false }; MAX_CHANGES],
+    hides: false,
+    locks: false,
     n_touched: 0,
     touched: [(0, 0); MAX_TOUCHED],
     n_protected: 0,
@@ -163,7 +171,7 @@ pub const fn is_harmless(nr: i64) -> bool {
             SYS_clock_getres SYS_gettimeofday SYS_time SYS_times SYS_uname SYS_sysinfo SYS_nanosleep SYS_sched_yield
             SYS_sched_getaffinity SYS_sched_getscheduler SYS_sched_getparam SYS_rt_sigprocmask SYS_sigaltstack
             SYS_stat SYS_lstat SYS_fstat SYS_newfstatat SYS_statx SYS_statfs SYS_fstatfs SYS_access SYS_faccessat
-            SYS_faccessat2 SYS_readlink SYS_readlinkat SYS_lseek SYS_pread64 SYS_mincore SYS_exit_group
+            SYS_faccessat2 SYS_readlink SYS_readlinkat SYS_lseek SYS_exit_group
         )
     )
 }
@@ -173,20 +181,18 @@ pub const fn is_harmless(nr: i64) -> bool {
 #[inline(never)]
 pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
     if !track().armed {
+        track().locks |= matches!(nr, any_of!(SYS_mlock SYS_mlock2 SYS_mlockall));
         return bare(nr, a);
+    }
+    if track().hides && hidden::shows(nr) {
+        track().let_go();
     }
     match nr {
         libc::SYS_madvise => advise(a),
         libc::SYS_mmap => mapped(nr, a),
-        libc::SYS_munmap => {
-            track().about_to(a[0], pages_end(a[0], a[1]), true);
-            let result = bare(nr, a);
-            if result >= 0 {
-                track().unmapped(a[0], pages_end(a[0], a[1]));
-            }
-            result
-        }
+        libc::SYS_munmap => hidden::unmap(a),
         libc::SYS_mprotect => {
+            track().let_go_in(a[0], pages_end(a[0], a[1]));
             track().about_to(a[0], pages_end(a[0], a[1]), false);
             // What stands there could not be put back without a change of that.
             track().odd |= a[2] as i32 & libc::PROT_WRITE == 0;
@@ -220,6 +226,8 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             bare(nr, a)
         }
         libc::SYS_read | libc::SYS_readv if has_place(a[0]) => bare(nr, a),
+        // They leave nothing.
+        libc::SYS_mincore | libc::SYS_pread64 => bare(nr, a),
         libc::SYS_getdents64 | libc::SYS_fadvise64 if track().has_opened(a[0]) => bare(nr, a),
         libc::SYS_ioctl if matches!(a[1], libc::TCGETS | libc::TIOCGWINSZ | libc::FIONREAD) => bare(nr, a),
         libc::SYS_prlimit64 if a[2] == 0 => bare(nr, a),
@@ -267,7 +275,7 @@ fn has_place(fd: u64) -> bool {
 }
 
 /// The end of the last page of `len` bytes from `at` on.
-fn pages_end(at: u64, len: u64) -> u64 {
+pub(super) fn pages_end(at: u64, len: u64) -> u64 {
     at.saturating_add(len).saturating_add(4095) & !4095
 }
 
@@ -298,6 +306,10 @@ fn mapped(nr: i64, a: [u64; 6]) -> i64 {
 /// What stays of advice is how fast memory is, or what a core has; but where memory is given up, what was there has to be kept.
 fn advise(a: [u64; 6]) -> i64 {
     let (start, end) = (a[0], pages_end(a[0], a[1]));
+    track().let_go_in(start, end);
+    if a[2] as i32 == libc::MADV_DONTNEED && track().is_bare(start, end) {
+        return 0;
+    }
     let leaves_nothing = match a[2] as i32 {
         libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_WILLNEED => true,
         libc::MADV_DONTDUMP | libc::MADV_DODUMP | libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE => true,
@@ -327,7 +339,7 @@ impl Track {
     pub fn arm(&mut self, heap: u64, gone: fn(u64, u64)) {
         (self.armed, self.why, self.heap, self.gone) = (true, Hinders::NONE, heap, gone);
         (self.n, self.n_changes, self.n_missed, self.n_touched) = (0, 0, 0, 0);
-        (self.descriptors, self.handled, self.odd) = ([0; 16], 0, false);
+        (self.descriptors, self.handled, self.odd, self.hides) = ([0; 16], 0, false, false);
         (self.n_protected, self.unknown) = (0, false);
     }
 
@@ -392,7 +404,9 @@ impl Track {
     }
 
     /// What a mark keeps of this. `None`: there is what it cannot bring back.
-    pub fn at_mark(&self) -> Option<AtMark> {
+    pub fn at_mark(&mut self) -> Option<AtMark> {
+        // What was hidden at a mark could be gone when one comes back to it.
+        self.let_go();
         let open = self.descriptors.iter().any(|&bits| bits != 0);
         if self.why != Hinders::NONE || self.odd || open || self.n > MAX_PIECES || self.n_touched > MAX_TOUCHED {
             return None;
@@ -465,8 +479,13 @@ impl Track {
     /// Undoes changes of what was there before, but for the first `kept`.
     fn undo_changes(&self, kept: usize) -> Option<()> {
         let well = |result: i64| (result >= 0).then_some(());
-        for Change { piece, unmapped } in self.changes[kept..self.n_changes].iter().rev() {
+        for Change { piece, unmapped, hidden } in self.changes[kept..self.n_changes].iter().rev() {
             let (at, len, prot) = (piece.start, piece.end - piece.start, piece.prot.into());
+            if *hidden {
+                // What nobody may use is as it was.
+                (prot == 0 || bare(libc::SYS_mprotect, [at, len, prot, 0, 0, 0]) >= 0).then_some(())?;
+                continue;
+            }
             if *unmapped {
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
                 well(bare(libc::SYS_mmap, [at, len, prot, flags as u64, u64::MAX, 0]))?;
@@ -482,15 +501,10 @@ impl Track {
         Some(())
     }
 
-    /// The first part of a stretch of memory that was not unmapped, from an address to another one.
-    pub fn still_there(&self, start: u64, end: u64) -> Option<(u64, u64)> {
-        let gone = || self.changes[..self.n_changes].iter().filter(|c| c.unmapped).map(|c| c.piece);
-        let mut at = start;
-        while let Some(piece) = gone().find(|piece| piece.start <= at && at < piece.end) {
-            at = piece.end;
-        }
-        let to = gone().map(|piece| piece.start).filter(|&from| from > at).min().map_or(end, |from| from.min(end));
-        (at < end).then_some((at, to))
+    /// The page was there at the first choice, and is not any more.
+    pub fn has_gone(&self, page: u64) -> bool {
+        let changes = &self.changes[..self.n_changes];
+        changes.iter().any(|change| change.unmapped && change.piece.start <= page && page < change.piece.end)
     }
 
     /// Pages that have been taken away and are not kept.
@@ -561,7 +575,7 @@ impl Track {
 
     /// Calls `each` with the parts of a stretch of memory: with what was there before, or `None` where it was mapped since. False: `each` gave false,
     /// or a part is neither.
-    fn parts(&mut self, start: u64, end: u64, each: &mut Each) -> bool {
+    pub(super) fn parts(&mut self, start: u64, end: u64, each: &mut Each) -> bool {
         let (spans, n) = self.spans;
         // SAFETY: `gate::back` says where it keeps what vsrun has written, which stays there.
         let spans = unsafe { core::slice::from_raw_parts(spans as *const Span, n) };
@@ -588,7 +602,7 @@ impl Track {
     }
 
     /// Memory is about to be unmapped, or protected.
-    fn about_to(&mut self, start: u64, end: u64, unmapped: bool) {
+    pub(super) fn about_to(&mut self, start: u64, end: u64, unmapped: bool) {
         let done = self.parts(start, end, &mut |track, from, to, span| match span {
             None => {
                 track.touch(from, to);
@@ -615,13 +629,13 @@ impl Track {
             // It is put back as it was at first.
             self.touch(0, u64::MAX);
         }
-        self.changes[self.n_changes] = Change { piece: Span { start, end, ..span }, unmapped };
+        self.changes[self.n_changes] = Change { piece: Span { start, end, ..span }, unmapped, hidden: false };
         self.n_changes += 1;
         true
     }
 
     /// Something was done to mappings there.
-    fn has_changed(&self, start: u64, end: u64) -> bool {
+    pub(super) fn has_changed(&self, start: u64, end: u64) -> bool {
         let changes = &self.changes[..self.n_changes];
         changes.iter().any(|change| change.piece.start < end && start < change.piece.end)
     }
@@ -657,6 +671,17 @@ impl Track {
             None => true,
             Some(span) => track.is_guard(from, to, span) || track.knows_all(from, to, span.is_writable()),
         })
+    }
+
+    /// It is as at the first choice, and nothing is there: to give that up changes nothing, and the kernel would not refuse to.
+    fn is_bare(&mut self, start: u64, end: u64) -> bool {
+        let plain = !self.locks && start.is_multiple_of(4096) && !self.has_changed(start, end);
+        plain
+            && self.parts(start, end, &mut |_, from, to, span| {
+                span.is_some_and(|span| {
+                    span.is_empty() || span.comes_back() && written::present(from, to, &mut |_, _| false)
+                })
+            })
     }
 
     /// It cannot be written, and nothing is there.
@@ -721,7 +746,7 @@ impl Track {
     }
 
     /// Nothing is mapped there any more, or something else is.
-    fn unmapped(&mut self, start: u64, end: u64) {
+    pub(super) fn unmapped(&mut self, start: u64, end: u64) {
         (self.gone)(start, end);
         self.forget_protected(start, end);
         let mut i = 0;

@@ -22,6 +22,7 @@ const PROTECT: u64 = 1;
 const CHECK: u64 = 2;
 
 // Categories (PAGE_IS_..).
+const WATCHED: u64 = 1 << 0;
 const WRITTEN: u64 = 1 << 1;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
@@ -92,10 +93,10 @@ pub fn protect(start: u64, end: u64, room: &mut [Piece]) -> bool {
     all(scan, start, end, room, &mut |_, _| true)
 }
 
-/// Asks for what was written.
+/// Asks for what was written, where memory is watched: the kernel goes past all else.
 const WRITES: Scan = Scan {
     size: size_of::<Scan>() as u64,
-    flags: CHECK,
+    flags: 0,
     start: 0,
     end: 0,
     walk_end: 0,
@@ -104,7 +105,7 @@ const WRITES: Scan = Scan {
     max_pages: 0,
     // What is still the file's has only been read.
     category_inverted: ZERO | FILE,
-    category_mask: WRITTEN | ZERO | FILE,
+    category_mask: WATCHED | WRITTEN | ZERO | FILE,
     category_anyof_mask: PRESENT | SWAPPED,
     return_mask: WRITTEN,
 };
@@ -112,8 +113,9 @@ const WRITES: Scan = Scan {
 /// A piece of memory as the kernel tells it: from, to, categories.
 pub type Piece = [u64; 3];
 
-/// Shows each piece of memory that was written since it was protected, ascending; `room` is for what the kernel says. False: it does not know, or
-/// `each` gave false. Pages that have only been read, where nothing was before, are not written.
+/// Shows each piece of memory that is watched and was written since it was protected, ascending; `room` is for what the kernel says. False: it does not know,
+/// or `each` gave false. Pages that have only been read, where nothing was before, are not written. What lies between two pieces of memory that are watched
+/// costs nothing, so it is asked for all of them at once.
 pub fn each(start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
     all(WRITES, start, end, room, each)
 }
@@ -143,13 +145,13 @@ fn all(mut scan: Scan, start: u64, end: u64, room: &mut [Piece], each: &mut dyn 
 
 /// Shows each piece of memory that is there, ascending, watched or not; `room` is for what the kernel says. False: as for [`each`].
 pub fn there(start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
-    let scan = Scan { flags: 0, category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
+    let scan = Scan { category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
     all(scan, start, end, room, each)
 }
 
-/// Shows each piece of memory that is there, ascending. False: as for [`each`].
+/// Shows each piece of memory that is there, ascending, where all of it is watched. False: as for [`each`], or it is not.
 pub fn present(start: u64, end: u64, each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
-    let scan = Scan { category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
+    let scan = Scan { flags: CHECK, category_inverted: ZERO, category_mask: ZERO, return_mask: PRESENT, ..WRITES };
     let mut room = [[0; 3]; 16];
     all(scan, start, end, &mut room, each)
 }
