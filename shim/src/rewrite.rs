@@ -1,9 +1,9 @@
 //! Hot trap sites of libc, rewritten to jumps. A trap costs 1.6 us, mostly for the signal frame; creating and joining
 //! a thread makes ten.
 //!
-//! NOTE [Sites] Only the sequences `mov eax, N; syscall` (7 bytes), the same with `lea rsi, [..]` between them (14 bytes), and two of libc's own are
+//! NOTE [Sites] Only the sequences `mov eax, N; syscall` (7 bytes), the same with `lea rsi, [..]` between them (14 bytes), and four of libc's own are
 //! rewritten, for calls that never unwind through it, and only if no direct branch of libc goes into it behind its first
-//! instruction. libc's own are the end of a thread, which nothing comes back from, so that the branch behind it to its second half is never taken, and the
+//! instruction. libc's own are the ends of a thread and of a process, which nothing comes back from, so that what lies behind the first instruction never runs, and the
 //! two calls of its own locks (`is_of_lock`), where other futex calls may be left by a cancellation. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
 //! site alone. It is done once, before the root, while the process has one thread.
 //!
@@ -31,7 +31,7 @@ fn is_hot(nr: i64) -> bool {
         any_of!(
             SYS_clone3 SYS_rt_sigprocmask SYS_rt_sigaction SYS_mmap SYS_mprotect SYS_munmap SYS_madvise SYS_brk
             SYS_rseq SYS_set_robust_list SYS_exit SYS_getpid SYS_gettid SYS_clock_gettime SYS_getrandom SYS_close
-            SYS_lseek SYS_newfstatat SYS_semop SYS_futex
+            SYS_lseek SYS_newfstatat SYS_semop SYS_futex SYS_exit_group
         )
     )
 }
@@ -195,6 +195,8 @@ fn length(text: &[u8]) -> u64 {
         [0xb8, _, _, _, _, 0x40, 0x80, 0xf6, 0x80 | 0x81, ..] if syscall(MOV + XOR) => MOV + XOR + SYSCALL,
         // A loop of `exit`, of which the first instruction is before the loop.
         [0xba, 0x3c, 0, 0, 0, 0x66, 0x90, 0x31, 0xff, 0x89, 0xd0, ..] if syscall(MOV + EXIT) => MOV + EXIT + SYSCALL,
+        // `_exit` has its number in another register first.
+        [0xbe, 0xe7, 0, 0, 0, 0xba, 0x3c, 0, 0, 0, 0xeb, ..] => MOV + SYSCALL,
         _ => 0,
     }
 }

@@ -32,8 +32,12 @@ pub struct Overtaking {
 
 /// Those of an execution, each pair of instructions once, in the order of their loads.
 pub fn loads_overtake(trace: &Trace) -> Vec<Overtaking> {
-    let mut threads: BTreeMap<Tid, Buffer> = BTreeMap::new();
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    // In most executions there is nothing that could be late.
+    if !trace.steps.iter().any(|step| stores(&step.act)) {
+        return found;
+    }
+    let mut threads: BTreeMap<Tid, Buffer> = BTreeMap::new();
     for (at, step) in trace.steps.iter().enumerate() {
         let buffer = threads.entry(step.act.tid).or_default();
         let Some(store) = buffer.step(&step.act) else { continue };
@@ -44,6 +48,14 @@ pub fn loads_overtake(trace: &Trace) -> Vec<Overtaking> {
         }
     }
     found
+}
+
+/// It may leave a store that is not visible yet.
+fn stores(act: &Act) -> bool {
+    match act.op.kind {
+        Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT => act.op.kind == Kind::MEM_WRITE,
+        _ => Drains::of(act) == Drains::Stores,
+    }
 }
 
 /// What a thread has stored that may not be visible yet.

@@ -207,6 +207,7 @@ impl Worker {
                 Stand::BACK => {
                     self.back.under_way = false;
                     self.back.came_back += 1;
+                    self.output.rests()?;
                     return Ok(Awaited::Back);
                 }
                 stand @ (Stand::ASKED | Stand::RUNS) => {

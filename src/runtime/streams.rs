@@ -236,6 +236,8 @@ pub struct Output {
     passed: u64,
     /// What the program has printed before its main.
     before: Vec<u8>,
+    /// Bytes in it, while nobody prints.
+    rests: Option<u64>,
 }
 
 impl Output {
@@ -245,7 +247,7 @@ impl Output {
         // Appending, so that the processes of the program do not overwrite each other.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file = OpenOptions::new().read(true).append(true).open(path)?;
-        Ok(Output { file, passed: 0, before: Vec::new() })
+        Ok(Output { file, passed: 0, before: Vec::new(), rests: None })
     }
 
     /// The description that the program has.
@@ -275,7 +277,7 @@ impl Output {
 
     /// Before an execution.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.passed = 0;
+        (self.passed, self.rests) = (0, None);
         // Without that flag it would be written where the last execution has left the place.
         fcntl(self.file.as_raw_fd(), FcntlArg::F_SETFL(OFlag::O_APPEND))?;
         if self.file.metadata()?.len() > 0 {
@@ -286,11 +288,21 @@ impl Output {
 
     /// Before an execution that begins when so many bytes have been printed.
     pub fn cut(&mut self, printed: u64) -> io::Result<()> {
-        self.passed = 0;
-        match self.bytes()? == printed {
+        let is_so = self.bytes()? == printed;
+        (self.passed, self.rests) = (0, None);
+        match is_so {
             true => Ok(()),
             false => self.file.set_len(printed),
         }
+    }
+
+    /// The process that prints rests until the next execution begins: what is there need not be asked for again and again.
+    ///
+    /// # Errors
+    /// The file cannot be reached.
+    pub fn rests(&mut self) -> io::Result<()> {
+        self.rests = Some(self.bytes()?);
+        Ok(())
     }
 
     /// So many bytes of the present execution have been passed on already.
@@ -305,7 +317,7 @@ impl Output {
 
     /// The beginning of what the last execution printed, at most 4 MiB.
     pub fn start(&self) -> io::Result<Vec<u8>> {
-        let len = self.file.metadata()?.len().min(4 << 20);
+        let len = self.bytes()?.min(4 << 20);
         let mut bytes = vec![0; len as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)
@@ -313,7 +325,10 @@ impl Output {
 
     /// Bytes that the last execution printed.
     pub fn bytes(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+        match self.rests {
+            Some(bytes) => Ok(bytes),
+            None => Ok(self.file.metadata()?.len()),
+        }
     }
 
     /// Copies what was printed since the last time.

@@ -57,7 +57,7 @@ impl Index {
 
     /// Those of the first `n` steps that are kept where `sought` tells.
     pub fn candidates(&self, n: usize, sought: &Sought) -> Candidates<'_> {
-        let mut found = Vec::new();
+        let mut found = Vec::with_capacity(32);
         let mut all_at = |number: u32| {
             for (thread, list) in &self.steps[number as usize] {
                 found.push((*thread, &list[..list.partition_point(|&k| (k as usize) < n)]));
@@ -81,22 +81,27 @@ impl Hasher for Mix {
         bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
     }
 
+    #[inline]
     fn write_u32(&mut self, n: u32) {
         self.write_u64(n.into());
     }
 
+    #[inline]
     fn write_u64(&mut self, n: u64) {
         self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
+    #[inline]
     fn write_usize(&mut self, n: usize) {
         self.write_u64(n as u64);
     }
 
+    #[inline]
     fn write_isize(&mut self, n: isize) {
         self.write_u64(n as u64);
     }
 
+    #[inline]
     fn finish(&self) -> u64 {
         self.0 ^ self.0 >> 32
     }
@@ -135,6 +140,12 @@ pub struct Sought {
 }
 
 impl Sought {
+    /// Nowhere so far.
+    pub fn new() -> Sought {
+        // Most are about one object or two.
+        Sought { everything: false, places: Vec::with_capacity(16) }
+    }
+
     /// Adds where those are that `act`, which did `did`, may depend on.
     pub fn add(&mut self, act: &Act, did: Effects) {
         self.everything |= looks_at(act, did, |place| {

@@ -72,6 +72,9 @@ pub struct Reduction {
 /// After so many steps that were looked at the watch is asked: some tenths of a second.
 const LONG: usize = 1 << 21;
 
+/// Of so many steps of an execution it is kept where those are that they meet.
+const MOST_SOUGHT: usize = 1 << 12;
+
 /// The execution that is being looked at.
 pub(super) struct Run {
     /// Node before step `i`; one more than there are steps.
@@ -80,6 +83,8 @@ pub(super) struct Run {
     fresh: usize,
     /// The steps that are known.
     followed: Box<Followed>,
+    /// Where those are that the steps from `fresh` on meet, so that it is found out once; of the first ones only.
+    sought: Vec<Sought>,
     /// Timeouts could fire at any moment.
     any_moment: bool,
     /// Its next step slept in the last state of `path`: what it did from there others do.
@@ -113,7 +118,7 @@ impl Reduction {
     /// An execution along `path`, whose first `fresh` steps have been looked at; [`Reduction::keeps_index_of`] ends it.
     pub(super) fn run_along(&mut self, path: Vec<usize>, fresh: usize, trace: &Trace) -> Run {
         let followed = std::mem::take(&mut self.followed);
-        Run { path, fresh, followed, any_moment: trace.any_moment, slept: false }
+        Run { path, fresh, followed, sought: Vec::new(), any_moment: trace.any_moment, slept: false }
     }
 
     /// No more is asked of this execution: its index is kept for the next one.
@@ -266,8 +271,11 @@ impl Reduction {
                     self.tree.node_mut(at).sleep = sleep;
                 }
             }
-            let clock = self.clock_of_step(run, n);
+            let (clock, sought) = self.clock_of_step(run, n);
             self.tree.node_mut(run.path[n + 1]).clock = clock;
+            if run.sought.len() == n - run.fresh && run.sought.len() < MOST_SOUGHT {
+                run.sought.push(sought);
+            }
             run.followed.add(self.tree.node(run.path[n + 1]).serial, &new.act, new.did);
             self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
@@ -321,7 +329,7 @@ impl Reduction {
 
     /// Where those of the first `n` steps are that meet `p`, as it is or as it stood since it became pending.
     fn sought(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Sought {
-        let mut sought = Sought::default();
+        let mut sought = Sought::new();
         sought.add(&p.act, did);
         let mut last = p.act;
         let mut end = n;
@@ -340,10 +348,10 @@ impl Reduction {
         sought
     }
 
-    /// What happens before `p` if it is performed after the first `n` steps.
-    fn clock_before(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Clock {
+    /// What happens before `p` if it is performed after the first `n` steps; `sought`: where those are that it meets.
+    fn clock_before(&self, run: &Run, n: usize, (p, did): (&Pending, Effects), sought: &Sought) -> Clock {
         let mut clock = self.clock_of_origin(run, p.origin);
-        let mut candidates = run.followed.index.candidates(n, &self.sought(run, n, p, did));
+        let mut candidates = run.followed.index.candidates(n, sought);
         while let Some(j) = candidates.next(&clock) {
             if self.meets(run, j, p, did) {
                 join(&mut clock, self.clock(run, j));
@@ -352,14 +360,18 @@ impl Reduction {
         clock
     }
 
-    fn clock_of_step(&self, run: &Run, n: usize) -> Clock {
+    /// What happens before step `n`, with itself, and where those are that it meets.
+    fn clock_of_step(&self, run: &Run, n: usize) -> (Clock, Sought) {
         let step = *self.step(run, n);
-        let mut clock = match self.performed(run, n) {
-            Some(p) => self.clock_before(run, n, &p, step.did),
-            None => Clock::new(),
+        let (mut clock, sought) = match self.performed(run, n) {
+            Some(p) => {
+                let sought = self.sought(run, n, &p, step.did);
+                (self.clock_before(run, n, (&p, step.did), &sought), sought)
+            }
+            None => (Clock::new(), Sought::default()),
         };
         add(&mut clock, step.thread(), n);
-        clock
+        (clock, sought)
     }
 
     /// Step `n` as a pending operation: as it was performed.
@@ -383,7 +395,11 @@ impl Reduction {
             let Some(p) = self.performed(run, n) else { continue };
             let did = self.step(run, n).did;
             self.alternatives(run, n, trace.steps[n].choices);
-            self.races(run, n, &p, did);
+            // Both are as when the step was filled in.
+            match run.sought.get(n - run.fresh) {
+                Some(sought) => self.races_of(run, n, (&p, did), sought, self.clock(run, n).clone()),
+                None => self.races(run, n, &p, did),
+            }
             if did.has(Effects::LAST) {
                 self.instead(run, n, |_| true);
             } else {
@@ -458,10 +474,16 @@ impl Reduction {
 
     /// Seeks the steps among the first `n` that `p`, performed or blocked after them, races with.
     fn races(&mut self, run: &Run, n: usize, p: &Pending, did: Effects) {
+        let sought = self.sought(run, n, p, did);
+        let before = self.clock_before(run, n, (p, did), &sought);
+        self.races_of(run, n, (p, did), &sought, before);
+    }
+
+    /// The same; `sought`: where those are that `p` meets, `before`: what happens before it, and itself or not.
+    fn races_of(&mut self, run: &Run, n: usize, (p, did): (&Pending, Effects), sought: &Sought, before: Clock) {
         let mut covered = self.clock_of_origin(run, p.origin);
-        let before = self.clock_before(run, n, p, did);
         let mut blockers: Vec<usize> = Vec::new();
-        let mut candidates = run.followed.index.candidates(n, &self.sought(run, n, p, did));
+        let mut candidates = run.followed.index.candidates(n, sought);
         while let Some(j) = candidates.next(&covered) {
             if !self.meets(run, j, p, did) {
                 continue;

@@ -524,7 +524,7 @@ pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
         }
     }
     let kept = |page: &u64| apart().pages[..n_pages].binary_search(page).is_ok();
-    let shows = each_written(&mut |page| kept(&page) || show(page, None, each));
+    let shows = each_written(&mut |page| kept(&page) || track().has_gone(page) || show(page, None, each));
     if !shows {
         return false;
     }
@@ -563,8 +563,8 @@ fn all_is_kept() -> Result<(), Hinders> {
     }
 }
 
-/// Shows each page that was there at the first choice, and was written since; where something else is now, it was looked at when that came. False: the kernel does
-/// not know them, or `each` gave false.
+/// Shows each page that was there at the first choice, and was written since, also where it is hidden; where something else is now, it was looked at when that came.
+/// False: the kernel does not know them, or `each` gave false.
 ///
 /// All of that is watched: [`keep`] has seen to it, and `Track::undo` where it was unmapped and is mapped again; nothing else takes it from under watch that would
 /// not be seen by `track`. What is mapped since is not watched.
@@ -572,6 +572,6 @@ fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
     let spans = &apart().spans[..apart().n_spans];
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
     written::each(first.start, last.end, &mut apart().told, &mut |from, to| {
-        (from..to).step_by(PAGE as usize).all(|page| track().has_gone(page) || each(page))
+        (from..to).step_by(PAGE as usize).all(&mut *each)
     })
 }

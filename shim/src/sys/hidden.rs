@@ -5,12 +5,14 @@
 //! mappings, or read what tells of them; before each of these, and before any that is not known to be none of them, what is hidden is unmapped ([`shows`]). The kernel
 //! answers all others alike, whether memory is not there or nobody may use it.
 //!
-//! NOTE \[Nothing is lost\] Of each page that is there when it is hidden there is a copy, as for memory that is unmapped; and nobody writes to it until it is
-//! put back.
+//! NOTE \[Nothing is lost\] What stands in it stays, and nobody writes to it until it can be used again. Whether there is a copy of each page that was written before
+//! it was hidden the kernel is asked in the end with all other memory that was there at the first choice; where it is unmapped after all, before that.
+
+use vsrun_model::back::{Hinders, Span};
 
 use super::any_of;
 use super::bare::bare;
-use super::track::{pages_end, track, Track};
+use super::track::{pages_end, track, Change, Track};
 
 /// The call could tell what is hidden from what is not there, or is not known not to; those that are given an address are looked at by themselves.
 pub(super) fn shows(nr: i64) -> bool {
@@ -24,11 +26,13 @@ pub(super) fn shows(nr: i64) -> bool {
 pub(super) fn unmap(a: [u64; 6]) -> i64 {
     let (start, end) = (a[0], pages_end(a[0], a[1]));
     track().let_go_in(start, end);
-    let first = track().n_changes;
-    let fits = track().can_be_hidden(start, end);
-    track().about_to(start, end, true);
-    let hidden = fits && track().hide(first, start, end);
-    let result = if hidden { 0 } else { bare(libc::SYS_munmap, a) };
+    let result = match track().hide(start, end) {
+        true => 0,
+        false => {
+            track().about_to(start, end, true);
+            bare(libc::SYS_munmap, a)
+        }
+    };
     if result >= 0 {
         track().unmapped(start, end);
     }
@@ -36,19 +40,26 @@ pub(super) fn unmap(a: [u64; 6]) -> i64 {
 }
 
 impl Track {
-    /// All of it was there at the first choice, and is as it was then.
-    fn can_be_hidden(&mut self, start: u64, end: u64) -> bool {
+    /// Hides memory, all of which was there at the first choice and is as it was then, in place of unmapping it. False: it is not so, or that cannot be.
+    fn hide(&mut self, start: u64, end: u64) -> bool {
         let pages = start.is_multiple_of(4096) && start < end;
-        pages && !self.has_changed(start, end) && self.parts(start, end, &mut |_, _, _, span| span.is_some())
-    }
-
-    /// Hides what has just been noted as unmapped, from a change on. False: that cannot be.
-    fn hide(&mut self, first: usize, start: u64, end: u64) -> bool {
-        let goes_back = self.why == vsrun_model::back::Hinders::NONE;
-        if !goes_back || bare(libc::SYS_mprotect, [start, end - start, 0, 0, 0, 0]) < 0 {
+        let mut comes_back =
+            |_: &mut Track, _: u64, _: u64, span: Option<Span>| span.is_some_and(|span| span.comes_back());
+        let fits = pages && self.why == Hinders::NONE && !self.has_changed(start, end);
+        if !(fits && self.parts(start, end, &mut comes_back)) {
             return false;
         }
-        self.changes[first..self.n_changes].iter_mut().for_each(|change| change.hidden = true);
+        let n = self.n_changes;
+        let noted = self.parts(start, end, &mut |track, start, end, span| {
+            let (Some(span), Some(place)) = (span, track.changes.get_mut(track.n_changes)) else { return false };
+            *place = Change { piece: Span { start, end, ..span }, unmapped: true, hidden: true };
+            track.n_changes += 1;
+            true
+        });
+        if !noted || bare(libc::SYS_mprotect, [start, end - start, 0, 0, 0, 0]) < 0 {
+            self.n_changes = n;
+            return false;
+        }
         self.hides = true;
         true
     }
@@ -66,10 +77,13 @@ impl Track {
         if !is_there {
             return;
         }
-        for change in self.changes[..self.n_changes].iter_mut().filter(|change| change.hidden) {
-            let piece = change.piece;
+        for n in 0..self.n_changes {
+            let Change { piece, hidden: true, .. } = self.changes[n] else { continue };
+            self.changes[n].hidden = false;
+            if !piece.is_empty() && !self.knows_all(piece.start, piece.end, piece.is_writable()) {
+                self.hinder(Hinders::MAPPINGS);
+            }
             bare(libc::SYS_munmap, [piece.start, piece.end - piece.start, 0, 0, 0, 0]);
-            change.hidden = false;
         }
         self.hides = false;
     }
@@ -77,7 +91,7 @@ impl Track {
     /// What was at that address is hidden.
     pub fn hides_at(&self, address: u64) -> bool {
         let changes = &self.changes[..self.n_changes];
-        let is_it = |piece: &vsrun_model::back::Span| piece.start <= address && address < piece.end;
+        let is_it = |piece: &Span| piece.start <= address && address < piece.end;
         self.hides && changes.iter().any(|change| change.hidden && is_it(&change.piece))
     }
 }

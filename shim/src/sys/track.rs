@@ -641,7 +641,7 @@ impl Track {
     }
 
     /// Of each page that is there there is a copy; where none is kept, nothing is there.
-    fn knows_all(&mut self, start: u64, end: u64, kept: bool) -> bool {
+    pub(super) fn knows_all(&mut self, start: u64, end: u64, kept: bool) -> bool {
         let (pages, n) = self.pages;
         // SAFETY: as the spans.
         let pages = unsafe { core::slice::from_raw_parts(pages as *const u64, n) };
