@@ -374,6 +374,19 @@ fn memory_of_all_kinds_is_put_back_or_said_why_not() {
     }
 }
 
+/// Memory that an execution unmaps is only hidden where nobody can tell: whoever asks finds nothing there, and the next execution finds it as it was, whichever of its
+/// pages were written.
+#[test]
+fn what_is_unmapped_is_there_for_nobody_and_then_as_it_was() {
+    let place = Place::new("hidden");
+    place.compile("back_hidden");
+    for kind in ["pages", "again", "sometimes", "given", "part", "asked", "advised", "listed", "fault"] {
+        let run = place.both(&format!("--search optimal --race off ./back_hidden {kind}"));
+        let ok = (run["verdict"].as_str(), number(&run, "executions")) == (Some("ok"), 24);
+        assert!(ok && number(&run, "rolled_back") > 5 && run["not_rolled_back"].is_null(), "{kind}: {run}");
+    }
+}
+
 /// Where a program is in /dev/urandom is put back as it is in any file, whether it was opened before main or in it.
 #[test]
 fn random_bytes_are_the_same_in_each_execution() {
