@@ -66,6 +66,8 @@ struct Apart {
     spans: [Span; MAX_SPANS],
     pages: [u64; MAX_BACK_PAGES],
     told: [Piece; PIECES],
+    /// How often it was asked what was written.
+    asked: u32,
     /// See [`places`].
     n_places: usize,
     places: [u64; MAX_PLACES],
@@ -563,14 +565,25 @@ fn all_is_kept() -> Result<(), Hinders> {
     }
 }
 
+/// So often the kernel is asked whether all is watched, where nothing was unmapped.
+const CHECKED: u32 = 64;
+
 /// Shows each page that was there at the first choice, and was written since, also where it is hidden; where something else is now, it was looked at when that came.
 /// False: the kernel does not know them, or `each` gave false.
 ///
 /// All of that is watched: [`keep`] has seen to it, and `Track::undo` where it was unmapped and is mapped again; nothing else takes it from under watch that would
-/// not be seen by `track`. What is mapped since is not watched.
+/// not be seen by `track`. What is mapped since is not watched. Where something was unmapped, and now and then, the kernel is asked whether it is so, for each piece by itself.
 fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
     let spans = &apart().spans[..apart().n_spans];
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
+    let times = apart().asked;
+    apart().asked = times.wrapping_add(1);
+    if times % CHECKED == 0 || track().has_unmapped() {
+        let mut is_watched = |from, to| written::is_watched(from, to, &mut apart().told);
+        if !spans.iter().all(|span| track().each_there(span.start, span.end, &mut is_watched)) {
+            return false;
+        }
+    }
     written::each(first.start, last.end, &mut apart().told, &mut |from, to| {
         (from..to).step_by(PAGE as usize).all(&mut *each)
     })

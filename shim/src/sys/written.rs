@@ -120,6 +120,11 @@ pub fn each(start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, 
     all(WRITES, start, end, room, each)
 }
 
+/// Whether all of a stretch of memory is watched.
+pub fn is_watched(start: u64, end: u64, room: &mut [Piece]) -> bool {
+    all(Scan { flags: CHECK, ..WRITES }, start, end, room, &mut |_, _| true)
+}
+
 fn all(mut scan: Scan, start: u64, end: u64, room: &mut [Piece], each: &mut dyn FnMut(u64, u64) -> bool) -> bool {
     (scan.start, scan.end) = (start, end);
     (scan.vec, scan.vec_len) = (room.as_mut_ptr() as u64, room.len() as u64);
