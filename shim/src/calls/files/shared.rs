@@ -16,7 +16,7 @@ use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
 use super::states::Uses;
-use super::uses::{all_names, first_use, name_of_file, object, of_descriptor, unexplored, use_of};
+use super::uses::{all_names, first_use, is_memory, name_of_file, object, of_descriptor, unexplored, use_of};
 use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
 use crate::sys::{any_of, raw};
@@ -323,12 +323,6 @@ pub fn mapping(a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
         true => using(libc::SYS_mmap, a, kernel),
         false => kernel(),
     }
-}
-
-/// The file is shared memory: in /dev/shm, or a memfd.
-#[inline(never)]
-pub(super) fn is_memory(fd: i32) -> bool {
-    name_of_file(fd).is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:"))
 }
 
 /// A mapping of a file: what is done to it there is not seen, from now on until the process ends. Shared memory of other kinds has no

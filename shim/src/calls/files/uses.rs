@@ -27,6 +27,12 @@ fn show(name: impl FnOnce() -> Result<Path, i64>) {
     }
 }
 
+/// The file is shared memory: in /dev/shm, or a memfd.
+#[inline(never)]
+pub(super) fn is_memory(fd: i32) -> bool {
+    name_of_file(fd).is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:"))
+}
+
 pub(super) fn name_of(fd: i32) -> Result<Path, i64> {
     let mut name = Path::new();
     name.of_descriptor(fd)?;
