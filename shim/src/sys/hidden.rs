@@ -1,8 +1,8 @@
 //! Memory that was there at the first choice and is unmapped is only hidden, as long as nobody can tell: to unmap it, to map it again, to watch it again and to
-//! fault its pages in again costs some ten times as much as that nobody may use it. (libc unmaps the stacks of threads that are over where they are more than 40 MB.)
+//! fault its pages in again costs a good deal more than to let nobody use it. (libc unmaps the stacks of threads that are over where they are more than 40 MB.)
 //!
 //! NOTE \[Who can tell\] A fault in what is hidden is one of an address where nothing is ([`Track::hides_at`]). Of calls those could tell that map something, look at
-//! mappings, or read what tells of them; before each of these, and before any that is not known to be none of them, what is hidden is unmapped ([`shows`]). The kernel
+//! mappings, or read what tells of them; before each of these, and before any that is not known to be none of them, what is hidden is unmapped (`track::shows`). The kernel
 //! answers all others alike, whether memory is not there or nobody may use it.
 //!
 //! NOTE \[Nothing is lost\] What stands in it stays, and nobody writes to it until it can be used again. Whether there is a copy of each page that was written before
@@ -10,38 +10,12 @@
 
 use vsrun_model::back::{Hinders, Span};
 
-use super::any_of;
 use super::bare::bare;
-use super::track::{pages_end, track, Change, Track};
-
-/// The call could tell what is hidden from what is not there, or is not known not to; those that are given an address are looked at by themselves.
-pub(super) fn shows(nr: i64) -> bool {
-    !matches!(
-        nr,
-        any_of!(SYS_munmap SYS_mprotect SYS_madvise SYS_close SYS_fcntl SYS_rt_sigaction SYS_write SYS_writev)
-    )
-}
-
-/// munmap.
-pub(super) fn unmap(a: [u64; 6]) -> i64 {
-    let (start, end) = (a[0], pages_end(a[0], a[1]));
-    track().let_go_in(start, end);
-    let result = match track().hide(start, end) {
-        true => 0,
-        false => {
-            track().about_to(start, end, true);
-            bare(libc::SYS_munmap, a)
-        }
-    };
-    if result >= 0 {
-        track().unmapped(start, end);
-    }
-    result
-}
+use super::track::{Change, Track};
 
 impl Track {
     /// Hides memory, all of which was there at the first choice and is as it was then, in place of unmapping it. False: it is not so, or that cannot be.
-    fn hide(&mut self, start: u64, end: u64) -> bool {
+    pub(super) fn hide(&mut self, start: u64, end: u64) -> bool {
         let pages = start.is_multiple_of(4096) && start < end;
         let mut comes_back =
             |_: &mut Track, _: u64, _: u64, span: Option<Span>| span.is_some_and(|span| span.comes_back());

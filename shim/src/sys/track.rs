@@ -10,7 +10,7 @@ use vsrun_model::back::{Hinders, Span};
 use vsrun_model::states::{together, Mixer, Purpose};
 
 use super::bare::{any_of, bare};
-use super::{hidden, written};
+use super::written;
 
 /// Most mappings of its own at a time.
 const MAX_FRESH: usize = 512;
@@ -184,13 +184,13 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
         track().locks |= matches!(nr, any_of!(SYS_mlock SYS_mlock2 SYS_mlockall));
         return bare(nr, a);
     }
-    if track().hides && hidden::shows(nr) {
+    if track().hides && shows(nr) {
         track().let_go();
     }
     match nr {
         libc::SYS_madvise => advise(a),
         libc::SYS_mmap => mapped(nr, a),
-        libc::SYS_munmap => hidden::unmap(a),
+        libc::SYS_munmap => unmap(a),
         libc::SYS_mprotect => {
             track().let_go_in(a[0], pages_end(a[0], a[1]));
             track().about_to(a[0], pages_end(a[0], a[1]), false);
@@ -251,6 +251,31 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
     }
 }
 
+/// The call could tell what is hidden from what is not there, or is not known not to; those that are given an address are looked at by themselves.
+fn shows(nr: i64) -> bool {
+    !matches!(
+        nr,
+        any_of!(SYS_munmap SYS_mprotect SYS_madvise SYS_close SYS_fcntl SYS_rt_sigaction SYS_write SYS_writev)
+    )
+}
+
+/// munmap, which may be done later: see `hidden`.
+fn unmap(a: [u64; 6]) -> i64 {
+    let (start, end) = (a[0], pages_end(a[0], a[1]));
+    track().let_go_in(start, end);
+    let result = match track().hide(start, end) {
+        true => 0,
+        false => {
+            track().about_to(start, end, true);
+            bare(libc::SYS_munmap, a)
+        }
+    };
+    if result >= 0 {
+        track().unmapped(start, end);
+    }
+    result
+}
+
 /// A signal that this process has sent to itself has not come. Where it has, its handler is over by now, or does not come back.
 fn is_pending(signal: u64) -> bool {
     let mut pending = 0u64;
@@ -275,7 +300,7 @@ fn has_place(fd: u64) -> bool {
 }
 
 /// The end of the last page of `len` bytes from `at` on.
-pub(super) fn pages_end(at: u64, len: u64) -> u64 {
+fn pages_end(at: u64, len: u64) -> u64 {
     at.saturating_add(len).saturating_add(4095) & !4095
 }
 
