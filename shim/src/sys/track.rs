@@ -526,29 +526,6 @@ impl Track {
         Some(())
     }
 
-    /// Something that was there at the first choice is really gone: not only hidden.
-    pub fn has_unmapped(&self) -> bool {
-        self.changes[..self.n_changes].iter().any(|change| change.unmapped && !change.hidden)
-    }
-
-    /// Calls `each` with the parts of a stretch of memory that were not unmapped, from an address to another one. False: `each` gave false.
-    pub fn each_there(&self, start: u64, end: u64, mut each: impl FnMut(u64, u64) -> bool) -> bool {
-        let gone = || self.changes[..self.n_changes].iter().filter(|c| c.unmapped && !c.hidden).map(|c| c.piece);
-        let mut at = start;
-        while at < end {
-            if let Some(piece) = gone().find(|piece| piece.start <= at && at < piece.end) {
-                at = piece.end;
-                continue;
-            }
-            let to = gone().map(|piece| piece.start).filter(|&from| from > at).min().map_or(end, |from| from.min(end));
-            if !each(at, to) {
-                return false;
-            }
-            at = to;
-        }
-        true
-    }
-
     /// The page was there at the first choice, and is not any more.
     pub fn has_gone(&self, page: u64) -> bool {
         let changes = &self.changes[..self.n_changes];
