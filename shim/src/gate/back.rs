@@ -578,7 +578,7 @@ fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
     let times = apart().asked;
     apart().asked = times.wrapping_add(1);
-    if times % CHECKED == 0 || track().has_unmapped() {
+    if times.is_multiple_of(CHECKED) || track().has_unmapped() {
         let mut is_watched = |from, to| written::is_watched(from, to, &mut apart().told);
         if !spans.iter().all(|span| track().each_there(span.start, span.end, &mut is_watched)) {
             return false;

@@ -29,7 +29,8 @@ use crate::trace::Trace;
 mod needs;
 mod run;
 
-use run::{Origins, Pair, Request, Run};
+use needs::Pair;
+use run::{Origins, Request, Run};
 
 /// Predictions that wait, of each kind.
 const MOST_WAITING: usize = 1 << 12;

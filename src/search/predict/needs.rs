@@ -11,12 +11,17 @@ use vsrun_model::depend::{dependent_by_effects, needs, reaches_everything};
 use vsrun_model::observe::{counts_alone, of_memory_alone, rests_on, Count, Use};
 use vsrun_model::{dependent_after, may_be_coenabled, Act, Effects, ObjId, Tid};
 
-use super::run::{OfLock, Pair};
 use crate::search::clock::{add, contains, join, Clock};
 use crate::search::index::{Index, Sought};
 
 /// Earlier steps that are looked at for one step.
 const MOST_CANDIDATES: usize = 256;
+
+/// Steps that depend on each other, the earlier first, in a reordering that has neither.
+pub(super) type Pair = (usize, usize);
+
+/// The lock that a step takes or gives back, and whether it does nothing else.
+pub(super) type OfLock = Option<(ObjId, bool)>;
 
 /// How a semaphore is used in an execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use vsrun_model::observe::{counts_alone, Count};
 use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{dependent_after, Act, ObjId, Tid, Uid};
 
-use super::needs::{semaphores, Follow, Needs, Semaphore};
+use super::needs::{semaphores, Follow, Needs, OfLock, Pair, Semaphore};
 use crate::held::{Held, Hold};
 use crate::search::clock::{contains, join, Clock};
 use crate::trace::Trace;
@@ -57,9 +57,6 @@ pub(super) struct Request {
     pub holds: Vec<Hold>,
 }
 
-/// Steps that depend on each other, the earlier first, in a reordering that has neither.
-pub(super) type Pair = (usize, usize);
-
 /// An execution, looked at.
 pub(super) struct Run<'a> {
     trace: &'a Trace,
@@ -77,9 +74,6 @@ pub(super) struct Run<'a> {
     /// Steps of which the later depends on the earlier, and on none that came before and need not have.
     farthest: Vec<Pair>,
 }
-
-/// The lock that a step takes or gives back, and whether it does nothing else.
-pub(super) type OfLock = Option<(ObjId, bool)>;
 
 /// What threads hold, semaphores that are used as locks among it.
 #[derive(Default)]
