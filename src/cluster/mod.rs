@@ -1,5 +1,5 @@
 //! `vsrun cluster`: a search is split, its pieces are explored side by side, and summed up. What the pieces have come to stands in their files alone, so that
-//! whoever is killed, this process too, costs no more than the time since it last saved. What explores them is an [`Engine`](engine::Engine) that its users have.
+//! whoever is killed, this process too, costs no more than the time since it last saved. What explores them is an engine that its users have.
 
 mod desk;
 mod engine;
