@@ -92,6 +92,7 @@ static void a_segment(void)
 }
 static void a_shared_page(void) { page = shared(4096); }
 static void unmaps(void) { MUST(munmap(page, 4096)); }
+static void unmaps_by_number(void) { MUST(syscall(SYS_munmap, page, 4096)); }
 static void detaches(void) { MUST(shmdt(page)); }
 static int is_detached(void) { return !can_write(page); }
 static void registers(void) { MUST(syscall(SYS_membarrier, 1 << 4, 0, 0)); }
@@ -129,7 +130,7 @@ static const struct { const char *name; void (*begin)(void); void (*set)(void); 
     { "thaws", frozen_page, opens, is_open },  { "wipes", a_page, wipes, is_wiped },
     { "break", counts, grows, has_grown },     { "shortens", two_pages, shortens, is_gone },
     { "extends", one_of_two, extends, has_come }, { "detaches", a_segment, detaches, is_detached },
-    { "unmaps", a_shared_page, unmaps, is_detached },
+    { "unmaps", a_shared_page, unmaps, is_detached }, { "number", a_page, unmaps_by_number, is_detached },
     { "barriers", nothing, registers, is_registered },
     { "level", nothing, sets_level, tells_level }, { "nameless", clear_mask, masks, makes },
     { "library", nothing, loads_library, is_loaded },

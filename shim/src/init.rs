@@ -13,7 +13,7 @@ use crate::calls::{
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{cpuid, end, late, pages, shield, signal, touch, tsc, watched};
 use crate::sys::errno::EAGAIN;
-use crate::sys::{bind, complain, die, elf, fs_base, load, names, raw, store};
+use crate::sys::{bind, complain, die, elf, fs_base, load, names, origin, raw, store};
 use crate::{net, rewrite};
 
 struct Cell<T>(UnsafeCell<T>);
@@ -65,6 +65,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     fixed_random(auxv.random);
     set_tid();
     signal::read_dispositions();
+    origin::find(&auxv);
     if local().phase == Phase::BeforeRoot {
         rewrite::libc_sites(&auxv);
         rewrite::keep_page_tables(&auxv);

@@ -11,6 +11,7 @@ pub mod guard;
 mod hidden;
 pub mod memory;
 pub mod names;
+pub mod origin;
 pub mod text;
 pub mod track;
 pub mod written;

@@ -8,7 +8,7 @@ use vsrun_model::library::{
 use vsrun_model::watch::Entry;
 
 use super::texts;
-use crate::calls::buffers;
+use crate::calls::buffers::{self, DISCARD, MOST_TAKEN};
 use crate::gate::{arena, machine};
 use crate::sys::{elf, load, readable, store};
 use crate::watch;
@@ -60,11 +60,6 @@ pub fn find_function(name: &[u8]) -> u64 {
 }
 
 const PAGE: u64 = 4096;
-/// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED; here or in children to come: MADV_DONTFORK,
-/// MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK.
-const DISCARD: [i32; 8] = [4, 8, 9, 24, 10, 11, 18, 19];
-/// So much of what mappings take away is recorded, since its shadow is written, too. Of more the rest is not recorded, which is said.
-const MOST_TAKEN: u64 = 4 << 20;
 
 /// `va_list` (System V ABI for x86-64, 3.5.7).
 #[derive(Clone, Copy, Default)]
