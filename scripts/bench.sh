@@ -8,6 +8,7 @@
 #   (d) a whole search with two workers against one
 #   (e) system calls that are trapped, and those that are not; a byte through pipes to another process and back
 #   (f) executions with memory watched, against those without
+#   (g) whole searches, of which executions go back to where they begin, against the loop of (a)
 #
 # (a) alternates native and vsrun, both on one CPU, by wall-clock time. (b) and (c) take CPU time (user and system, of
 # vsrun and all its children) from outside, since the clock inside is virtual: two sizes, difference quotient. Medians
@@ -28,6 +29,9 @@ esac
 . scripts/vsrun.sh
 for name in philosophers lockcount operation; do
     "${CC:-gcc}" -O2 -o "$dir/$name" "scripts/bench/$name.c" -lpthread
+done
+for name in philosophers8 lockcount7; do
+    "${CC:-gcc}" -O2 "-DTHREADS=${name: -1}" -o "$dir/$name" "scripts/bench/${name%?}.c" -lpthread
 done
 "${CC:-gcc}" -O2 -o "$dir/whole" c-tests/lockcount.c -lpthread
 # The CPU of the native programs: vsrun takes one of those that are allowed, by its process id.
@@ -220,3 +224,30 @@ echo
 echo "(f) executions a second, memory                  off    watched   ratio  (least-most)  target"
 watched "$((rounds > 3 ? 7 : 5)) threads lock, count, unlock" 0.8 ./whole "$((rounds > 3 ? 7 : 5))"
 watched '4 philosophers (threads)' 0.8 ./philosophers 4
+
+# --------------------------------------------------------------------------------------------------------------- (g)
+
+# One line: TEXT PROGRAM.
+whole() {
+    local text=$1 program=$2 json native ours ratio low high
+    : >native; : >ours; : >ratios
+    for _ in $(seq "$rounds"); do
+        native=$(rate_native "$program")
+        json=$("$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$((2 * executions))" --format json --output /dev/null \
+            "./$program" </dev/null) || [ $? -le 3 ]
+        ours=$(awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }")
+        echo "$native" >>native
+        echo "$ours" >>ours
+        awk "BEGIN { print $ours / $native }" >>ratios
+    done
+    read -r ratio low high < <(median <ratios)
+    read -r native _ < <(median <native)
+    read -r ours _ < <(median <ours)
+    printf '    %-38s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 5  %s\n' "$text" "$native" "$ours" "$ratio" "$low" "$high" \
+        "$(awk "BEGIN { print ($ratio >= 5 ? \"reached\" : \"missed\") }")"
+}
+
+echo
+echo "(g) executions a second, going back           native      vsrun   ratio  (least-most)  target"
+whole '7 threads lock, count, unlock' lockcount7
+whole '8 philosophers (threads)' philosophers8

@@ -1,5 +1,5 @@
 /*
- * What an execution costs at the least: fork, create four threads, join them, exit, wait.
+ * What an execution costs at the least: fork, create threads (THREADS), join them, exit, wait.
  * The same threads, run once, are what vsrun explores.
  */
 #include <pthread.h>
@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef THREADS
 #define THREADS 4
+#endif
 
 static void bare_once(void *(*body)(void *))
 {

@@ -1,5 +1,5 @@
 /*
- * Four threads that take one lock, count and release it.  Arguments as for philosophers.
+ * Threads (THREADS, four) that take one lock, count and release it.  Arguments as for philosophers.
  */
 #include "bare.h"
 

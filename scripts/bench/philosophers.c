@@ -1,17 +1,12 @@
 /*
- * Four dining philosophers as threads.
+ * Dining philosophers as threads, four unless THREADS says how many.
  * Without an argument: one meal, to be run under vsrun.  With N: N times fork, in the child the same meal,
  * wait; prints the seconds that took.
  */
 #include "bare.h"
 
-#define SEATS 4
-static pthread_mutex_t fork_at[SEATS] = {
-    PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER,
-};
+#define SEATS THREADS
+static pthread_mutex_t fork_at[SEATS] = { [0 ... SEATS - 1] = PTHREAD_MUTEX_INITIALIZER };
 
 static void *dine(void *arg)
 {
