@@ -17,7 +17,8 @@ fn shows(chance: &Chance) -> f64 {
 
 /// The probability at most with which a bug of depth `depth` was missed by all of them, and of how many executions that is known.
 pub(super) fn missed(chances: &[Chance], depth: u32) -> (f64, u64) {
-    let count = chances.iter().filter(|chance| chance.depth >= depth);
+    // A file may tell of none; they miss nothing and show nothing.
+    let count = chances.iter().filter(|chance| chance.depth >= depth && chance.executions > 0);
     let (log, executions) = count.fold((0.0, 0), |(log, n): (f64, u64), chance| {
         // One alone never misses what shows always.
         let one = (-shows(chance)).ln_1p();
@@ -50,6 +51,7 @@ mod tests {
         near(missed(&[of(3, 4, 3, 1), of(1, 3, 9, 2)], 1), 35.0 / 36.0 * 4.0 / 9.0, 3);
         near(missed(&[of(3, 4, 3, 1), of(1, 3, 9, 2)], 3), 35.0 / 36.0, 1);
         near(missed(&[of(1, 1, 1, 1)], 1), 0.0, 1);
+        near(missed(&[of(1, 1, 1, 0), of(1, 2, 7, 1)], 1), 0.5, 1);
         // Of many small ones nothing is lost by rounding.
         let (p, _) = missed(&[of(3, 10, 100_000, 100_000_000_000)], 3);
         assert!((p - (-1.0_f64).exp()).abs() < 1e-6, "{p}");
