@@ -92,7 +92,17 @@ static void a_segment(void)
 }
 static void a_shared_page(void) { page = shared(4096); }
 static void unmaps(void) { MUST(munmap(page, 4096)); }
+/* The same by number: by libc's `syscall`, and by an instruction of the program's own. */
 static void unmaps_by_number(void) { MUST(syscall(SYS_munmap, page, 4096)); }
+static void opens_by_number(void) { MUST(syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE)); }
+static void shortens_by_number(void) { MUST(syscall(SYS_mremap, page, 8192, 4096, 0) != (long)page); }
+static void wipes_by_number(void) { MUST(syscall(SYS_madvise, page, 4096, MADV_WIPEONFORK)); }
+static void unmaps_by_itself(void)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_munmap), "D"(page), "S"(4096L) : "rcx", "r11", "memory");
+    MUST(result);
+}
 static void detaches(void) { MUST(shmdt(page)); }
 static int is_detached(void) { return !can_write(page); }
 static void registers(void) { MUST(syscall(SYS_membarrier, 1 << 4, 0, 0)); }
@@ -131,6 +141,10 @@ static const struct { const char *name; void (*begin)(void); void (*set)(void); 
     { "break", counts, grows, has_grown },     { "shortens", two_pages, shortens, is_gone },
     { "extends", one_of_two, extends, has_come }, { "detaches", a_segment, detaches, is_detached },
     { "unmaps", a_shared_page, unmaps, is_detached }, { "number", a_page, unmaps_by_number, is_detached },
+    { "itself", a_page, unmaps_by_itself, is_detached }, { "number_opens", closed_page, opens_by_number, is_open },
+    { "number_thaws", frozen_page, opens_by_number, is_open },
+    { "number_shortens", two_pages, shortens_by_number, is_gone },
+    { "number_wipes", a_page, wipes_by_number, is_wiped },
     { "barriers", nothing, registers, is_registered },
     { "level", nothing, sets_level, tells_level }, { "nameless", clear_mask, masks, makes },
     { "library", nothing, loads_library, is_loaded },

@@ -7,12 +7,13 @@ use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{
-    buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, toss, waitv,
+    buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, taken, time, toss,
+    waitv,
 };
 use crate::gate::fiber::{self, Start};
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
 use crate::sys::errno::EINVAL;
-use crate::sys::{any_of, context as reg, decimal, guard, hex, load, origin, store, store_if};
+use crate::sys::{any_of, context as reg, decimal, guard, hex, load, store, store_if};
 
 /// Handler of SIGSYS.
 pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
@@ -96,18 +97,13 @@ pub fn call_of_site(nr: i64, a: [u64; 6], own: bool) -> i64 {
     result
 }
 
-/// Calls that give memory, or take it away.
-fn takes(nr: i64) -> bool {
-    matches!(nr, any_of!(SYS_munmap SYS_mprotect SYS_pkey_mprotect SYS_mremap SYS_madvise SYS_mmap))
-}
-
 /// `within`: by an instruction of libc's, as far as is known.
 fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     if !matches!(nr, any_of!(SYS_rt_sigprocmask SYS_rseq SYS_set_robust_list SYS_mprotect SYS_madvise SYS_brk)) {
         gate::drain_stores();
     }
-    if context != 0 && takes(nr) && origin::is_programs(load(context + reg::RIP)) {
-        buffers::taken_by_number(nr, a);
+    if context != 0 {
+        taken::by_number(nr, a, load(context + reg::RIP));
     }
     let result = buffers::around(nr, a, |a| performed(nr, a, context, within));
     if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {

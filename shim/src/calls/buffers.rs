@@ -80,32 +80,6 @@ pub fn wrote(at: u64, size: u64, site: u32) {
     }
 }
 
-/// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED; here or in children to come: MADV_DONTFORK,
-/// MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK.
-pub const DISCARD: [i32; 8] = [4, 8, 9, 24, 10, 11, 18, 19];
-/// So much of what mappings take away is recorded, since its shadow is written, too. Of more the rest is not recorded, which is said.
-pub const MOST_TAKEN: u64 = 4 << 20;
-
-/// Call `nr` is about to be made by the program, by its number: no stand-in has told what memory it takes from others, or gives them.
-pub fn taken_by_number(nr: i64, a: [u64; 6]) {
-    const PAGE: u64 = 4096;
-    let length = match nr {
-        libc::SYS_munmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => a[1],
-        libc::SYS_mremap => a[1].max(a[2]),
-        libc::SYS_madvise if DISCARD.contains(&(a[2] as i32)) => a[1],
-        libc::SYS_mmap if a[3] as i32 & libc::MAP_FIXED != 0 => a[1],
-        _ => return,
-    };
-    if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
-        return;
-    }
-    let length = length.saturating_add(PAGE - 1) & !(PAGE - 1);
-    if length > MOST_TAKEN {
-        machine().note_wide_use();
-    }
-    wrote(a[0], length.min(MOST_TAKEN), site_of(nr));
-}
-
 /// A call goes on with `size` bytes that it reads at `at`, after others may have had their turn: they are read again. See NOTE [Copies].
 pub fn goes_on(at: u64, size: u64) {
     let site = match fiber().uses_for {
@@ -143,7 +117,8 @@ fn is_aside(at: u64) -> bool {
     (ASIDE..ASIDE + ROOM * PLACES).contains(&at)
 }
 
-fn site_of(nr: i64) -> u32 {
+/// Where what is recorded of call `nr` comes from.
+pub fn site_of(nr: i64) -> u32 {
     Entry::FUNCTION | Entry::CALL | nr as u32
 }
 

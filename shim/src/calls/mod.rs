@@ -47,6 +47,7 @@ pub mod stream;
 pub mod sync;
 pub mod sysv;
 pub mod table;
+pub mod taken;
 pub mod thread;
 pub mod time;
 pub mod timer;

@@ -13,7 +13,7 @@ struct Known(UnsafeCell<[Piece; 3]>);
 unsafe impl Sync for Known {}
 static KNOWN: Known = Known(UnsafeCell::new([(0, 0); 3]));
 
-/// More than `syscall` has: it moves arguments to registers, calls, and tells an error.
+/// As far as the instruction of `syscall`, which moves arguments to registers before; less than it has with what comes behind.
 const LENGTH: u64 = 48;
 
 /// Finds them.

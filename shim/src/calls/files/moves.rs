@@ -4,20 +4,20 @@
 //! A call has its bytes in one step. Where some of them are objects others would have their turn within: that is told.
 
 use vsrun_model::object::SHARED;
-use vsrun_model::watch::{Entry, Range};
+use vsrun_model::watch::Range;
 use vsrun_model::ProcState;
 
 use super::descriptors::file_of;
 use super::path::Stat;
 use super::room::with_stack;
 use super::uses::{is_memory, name_of_file, unexplored};
+use crate::calls::buffers::{site_of, wrote};
+use crate::calls::taken::MOST;
 use crate::gate::{arena, local, machine, world, Phase};
 use crate::sys::{any_of, load, raw, readable};
 use crate::watch;
 
 const PAGE: u64 = 4096;
-/// So much is recorded of what comes or goes without being moved. Of more the rest is not, which is said.
-const MOST: u64 = 4 << 20;
 
 /// Bytes of a file.
 #[derive(Clone, Copy, Default)]
@@ -82,8 +82,7 @@ impl Moves {
         for span in self.0.iter().flatten() {
             let len = if gives_bytes(nr) { span.len.min(result) } else { span.len };
             Span { len, ..*span }.each(|at, size| match span.writes {
-                true if watch::has_object(at, size) => watch::call_wrote_at_once(at, size, site_of(nr)),
-                true => watch::call_wrote(at, size, site_of(nr)),
+                true => wrote(at, size, site_of(nr)),
                 false if watch::has_object(at, size) => {}
                 false => watch::call_reads(at, size, site_of(nr)),
             });
@@ -110,10 +109,6 @@ impl Span {
         let ends = range.offset + (range.end - range.start);
         (self.from.max(range.offset), self.from.saturating_add(self.len).min(ends))
     }
-}
-
-fn site_of(nr: i64) -> u32 {
-    Entry::FUNCTION | Entry::CALL | nr as u32
 }
 
 /// Calls that move bytes of files.

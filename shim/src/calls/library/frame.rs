@@ -8,9 +8,10 @@ use vsrun_model::library::{
 use vsrun_model::watch::Entry;
 
 use super::texts;
-use crate::calls::buffers::{self, DISCARD, MOST_TAKEN};
+use crate::calls::buffers;
+use crate::calls::taken::taken;
 use crate::gate::{arena, machine};
-use crate::sys::{elf, load, readable, store};
+use crate::sys::{elf, load, store};
 use crate::watch;
 
 /// Stand-ins: of functions that are known, then of others.
@@ -58,8 +59,6 @@ pub fn find_function(name: &[u8]) -> u64 {
     });
     found
 }
-
-const PAGE: u64 = 4096;
 
 /// `va_list` (System V ABI for x86-64, 3.5.7).
 #[derive(Clone, Copy, Default)]
@@ -298,7 +297,6 @@ impl Frame {
 
     /// Bytes at most, 0 where nothing says.
     fn most(&self, size: Size) -> u64 {
-        let has = |n: u8, flag: i32| self.asked(n) as i32 & flag == flag;
         match size {
             Size::Bytes(size) => size.into(),
             Size::Of(n, size) => self.asked(n).saturating_mul(size.into()),
@@ -311,37 +309,11 @@ impl Frame {
                 libc::AF_INET6 => 16,
                 _ => 0,
             },
-            Size::Replaced => self.pages_of_second(has(3, libc::MAP_FIXED) && !has(3, libc::MAP_FIXED_NOREPLACE)),
-            Size::Discarded => self.pages_of_second(DISCARD.contains(&(self.asked(2) as i32))),
-            Size::Unmapped => self.pages_of_second(true),
-            Size::Moved => self.pages(self.asked(1).max(self.asked(2))),
-            Size::Opened => self.pages_of_second(!self.stays_readable()),
-            Size::Frozen => self.pages_of_second(self.stays_readable()),
+            Size::Replaced | Size::Discarded | Size::Unmapped | Size::Moved | Size::Opened | Size::Frozen => {
+                taken(size, [0, 1, 2, 3].map(|n| self.asked(n)))
+            }
             Size::Text | Size::End | Size::Wide | Size::Number => 0,
         }
-    }
-
-    /// Who only reads what mprotect is about cannot tell it.
-    fn stays_readable(&self) -> bool {
-        let (at, size) = (self.asked(0), self.asked(1).min(MOST_TAKEN));
-        self.asked(2) as i32 & libc::PROT_READ != 0 && readable(at, size) == size
-    }
-
-    /// The second argument, in whole pages, if something happens to that much; else 0.
-    fn pages_of_second(&self, happens: bool) -> u64 {
-        if happens {
-            self.pages(self.asked(1))
-        } else {
-            0
-        }
-    }
-
-    fn pages(&self, length: u64) -> u64 {
-        let length = length.saturating_add(PAGE - 1) & !(PAGE - 1);
-        if length > MOST_TAKEN {
-            machine().note_wide_use();
-        }
-        length.min(MOST_TAKEN)
     }
 
     /// Bytes that are written, after the call: what is written is at `from`.
