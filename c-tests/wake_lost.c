@@ -5,11 +5,11 @@
 #include <setjmp.h>
 #include <signal.h>
 
-static struct both {
+static struct locks {
     sem_t sem;
     pthread_mutex_t mutex;
     pthread_rwlock_t rwlock;
-} *both;
+} *locks;
 static const char *what;
 static sigjmp_buf away;
 
@@ -29,23 +29,23 @@ static void handler(int sig)
 static void take(void)
 {
     if (is("mutex") || is("robust")) {
-        if (pthread_mutex_lock(&both->mutex) == EOWNERDEAD)
-            pthread_mutex_consistent(&both->mutex);
+        if (pthread_mutex_lock(&locks->mutex) == EOWNERDEAD)
+            pthread_mutex_consistent(&locks->mutex);
     } else if (is("rwlock")) {
-        pthread_rwlock_wrlock(&both->rwlock);
+        pthread_rwlock_wrlock(&locks->rwlock);
     } else {
-        MUST(sem_wait(&both->sem));
+        MUST(sem_wait(&locks->sem));
     }
 }
 
 static void give(void)
 {
     if (is("mutex") || is("robust"))
-        MUST(pthread_mutex_unlock(&both->mutex));
+        MUST(pthread_mutex_unlock(&locks->mutex));
     else if (is("rwlock"))
-        MUST(pthread_rwlock_unlock(&both->rwlock));
+        MUST(pthread_rwlock_unlock(&locks->rwlock));
     else
-        MUST(sem_post(&both->sem));
+        MUST(sem_post(&locks->sem));
 }
 
 static void waits(void)
@@ -69,18 +69,18 @@ static void *body(void *unused)
 int main(int argc, char **argv)
 {
     what = argc > 1 ? argv[1] : "";
-    both = shared(sizeof *both);
-    MUST(sem_init(&both->sem, 1, 0));
+    locks = shared(sizeof *locks);
+    MUST(sem_init(&locks->sem, 1, 0));
     pthread_mutexattr_t attr;
     MUST(pthread_mutexattr_init(&attr));
     MUST(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED));
     if (is("robust"))
         MUST(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
-    MUST(pthread_mutex_init(&both->mutex, &attr));
+    MUST(pthread_mutex_init(&locks->mutex, &attr));
     pthread_rwlockattr_t rwattr;
     MUST(pthread_rwlockattr_init(&rwattr));
     MUST(pthread_rwlockattr_setpshared(&rwattr, PTHREAD_PROCESS_SHARED));
-    MUST(pthread_rwlock_init(&both->rwlock, &rwattr));
+    MUST(pthread_rwlock_init(&locks->rwlock, &rwattr));
     if (is("cancel")) {
         pthread_t first = go(body, NULL), second = go(body, NULL);
         give();
@@ -100,20 +100,20 @@ int main(int argc, char **argv)
     MUST(kill(first, is("handler") || is("jump") || is("back") ? SIGTERM : SIGKILL));
     MUST(waitpid(first, NULL, 0) != first);
     if (is("alone")) {
-        sem_trywait(&both->sem);
+        sem_trywait(&locks->sem);
         return 0;
     }
     /* The first one may have taken it with it. */
-    if ((is("mutex") && pthread_mutex_trylock(&both->mutex) != 0) ||
-        (is("rwlock") && pthread_rwlock_trywrlock(&both->rwlock) != 0))
+    if ((is("mutex") && pthread_mutex_trylock(&locks->mutex) != 0) ||
+        (is("rwlock") && pthread_rwlock_trywrlock(&locks->rwlock) != 0))
         MUST(kill(second, SIGKILL));
     else if (is("mutex") || is("rwlock"))
         give();
     int value = 1;
     if (!is("mutex") && !is("rwlock") && !is("robust"))
-        MUST(sem_getvalue(&both->sem, &value));
+        MUST(sem_getvalue(&locks->sem, &value));
     if (value == 0)
-        MUST(sem_post(&both->sem));
+        MUST(sem_post(&locks->sem));
     MUST(waitpid(second, NULL, 0) != second);
     return 0;
 }
