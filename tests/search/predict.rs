@@ -170,10 +170,17 @@ fn a_semaphore_that_is_used_as_a_lock_is_one() {
             [vec![takes, Ins::Lock(0, How::Block), Ins::Unlock(0), gives], own_work(3)].concat(),
         ]
     };
-    let of = |number| [Ins::SemWait(number, How::Block), Ins::Post(number)];
-    assert_eq!(first(&mut Predict::new(1), &inverted(of(1)), 10, is_stuck), Some(2));
+    let of = |number| inverted([Ins::SemWait(number, How::Block), Ins::Post(number)]);
+    let predicted = |program: &Program| {
+        let mut search = Predict::new(1);
+        assert_eq!(first(&mut search, program, 1, is_stuck), None);
+        search.deadlocks()
+    };
+    assert_eq!(predicted(&of(1)), 1);
+    assert_eq!(first(&mut Predict::new(1), &of(1), 10, is_stuck), Some(2));
     // There are two of these, one for each.
-    assert_eq!(first(&mut Predict::new(1), &inverted(of(2)), 100, is_stuck), None);
+    assert_eq!(predicted(&of(2)), 0);
+    assert_eq!(first(&mut Predict::new(1), &of(2), 100, is_stuck), None);
 }
 
 #[test]
