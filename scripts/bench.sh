@@ -40,7 +40,27 @@ cd "$dir"
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)], v[1], v[NR] }'; }
 
-field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
+# The first number of that name: of the whole run, not of a part of it.
+field() { grep -o "\"$1\":[0-9.]*" | sed -n '1s/.*://p'; }
+
+# Pairs of measurements in turn: TITLE TARGET RATE-OF-ONE RATE-OF-THE-OTHER, each of these a function with its arguments in one word. Prints medians, the
+# ratio of the other to the one, and whether that is the target.
+pairs() {
+    local title=$1 target=$2 one other ratio low high
+    : >one; : >other; : >ratios
+    for _ in $(seq "$rounds"); do
+        one=$($3)
+        other=$($4)
+        echo "$one" >>one
+        echo "$other" >>other
+        awk "BEGIN { print $other / $one }" >>ratios
+    done
+    read -r ratio low high < <(median <ratios)
+    read -r one _ < <(median <one)
+    read -r other _ < <(median <other)
+    printf '    %-38s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= %s  %s\n' "$title" "$one" "$other" "$ratio" "$low" "$high" "$target" \
+        "$(awk "BEGIN { print ($ratio >= $target ? \"reached\" : \"missed\") }")"
+}
 
 # --------------------------------------------------------------------------------------------------------------- (a)
 
@@ -60,23 +80,10 @@ rate_native() { awk "BEGIN { print $executions / $(taskset -c "$cpu" "./$1" "$ex
 
 echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs, $rounds rounds of $executions executions"
 echo
-echo "(a) executions a second                   native      vsrun   ratio  (least-most)  target"
+echo "(a) executions a second                    native      vsrun   ratio  (least-most)  target"
 for program in philosophers lockcount; do
     for search in naive random; do
-        : >native; : >ours; : >ratios
-        for _ in $(seq "$rounds"); do
-            native=$(rate_native $program)
-            ours=$(rate_vsrun $program $search)
-            echo "$native" >>native
-            echo "$ours" >>ours
-            awk "BEGIN { print $ours / $native }" >>ratios
-        done
-        read -r ratio low high < <(median <ratios)
-        read -r native _ < <(median <native)
-        read -r ours _ < <(median <ours)
-        printf '    4 threads, %-12s  %-6s  %10.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 0.8  %s\n' \
-            $program $search "$native" "$ours" "$ratio" "$low" "$high" \
-            "$(awk "BEGIN { print ($ratio >= 0.8 ? \"reached\" : \"missed\") }")"
+        pairs "4 threads, $program, $search" 0.8 "rate_native $program" "rate_vsrun $program $search"
     done
 done
 
@@ -137,31 +144,17 @@ rate_workers() {
     awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }"
 }
 
-# One line: SEARCH THREADS.
-workers() {
-    local search=$1 threads=$2 one two ratio low high result
-    : >one; : >two; : >ratios
-    for _ in $(seq "$rounds"); do
-        one=$(rate_workers "$search" 1)
-        two=$(rate_workers "$search" 2)
-        echo "$one" >>one
-        echo "$two" >>two
-        awk "BEGIN { print $two / $one }" >>ratios
-    done
-    read -r ratio low high < <(median <ratios)
-    read -r one _ < <(median <one)
-    read -r two _ < <(median <two)
-    result="$(awk "BEGIN { print ($ratio >= 1.8 ? \"reached\" : \"missed\") }")"
-    [ "$cpus" -ge 2 ] || result='needs two CPUs'
-    printf '    %s threads, lockcount     %-8s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 1.8  %s\n' \
-        "$threads" "$search" "$one" "$two" "$ratio" "$low" "$high" "$result"
-}
-
 cpus=$(nproc)
 echo
 echo "(d) executions a second, workers                  -j 1       -j 2   ratio  (least-most)  target"
-workers naive 5
-workers optimal "$((rounds > 3 ? 7 : 5))"
+if [ "$cpus" -ge 2 ]; then
+    for of in 'naive 5' "optimal $((rounds > 3 ? 7 : 5))"; do
+        read -r search threads <<<"$of"
+        pairs "$threads threads, lockcount, $search" 1.8 "rate_workers $search 1" "rate_workers $search 2"
+    done
+else
+    echo '    needs two CPUs'
+fi
 
 # --------------------------------------------------------------------------------------------------------------- (e)
 
@@ -201,53 +194,18 @@ rate_watched() {
     awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }"
 }
 
-# One line: TEXT TARGET PROGRAM..
-watched() {
-    local text=$1 target=$2 off on ratio low high
-    shift 2
-    : >off; : >on; : >ratios
-    for _ in $(seq "$rounds"); do
-        off=$(rate_watched off "$@")
-        on=$(rate_watched explore "$@")
-        echo "$off" >>off
-        echo "$on" >>on
-        awk "BEGIN { print $on / $off }" >>ratios
-    done
-    read -r ratio low high < <(median <ratios)
-    read -r off _ < <(median <off)
-    read -r on _ < <(median <on)
-    printf '    %-38s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= %s  %s\n' "$text" "$off" "$on" "$ratio" "$low" "$high" "$target" \
-        "$(awk "BEGIN { print ($ratio >= $target ? \"reached\" : \"missed\") }")"
-}
-
 echo
 echo "(f) executions a second, memory                  off    watched   ratio  (least-most)  target"
-watched "$((rounds > 3 ? 7 : 5)) threads lock, count, unlock" 0.8 ./whole "$((rounds > 3 ? 7 : 5))"
-watched '4 philosophers (threads)' 0.8 ./philosophers 4
+many=$((rounds > 3 ? 7 : 5))
+pairs "$many threads lock, count, unlock" 0.8 "rate_watched off ./whole $many" "rate_watched explore ./whole $many"
+pairs '4 philosophers (threads)' 0.8 'rate_watched off ./philosophers' 'rate_watched explore ./philosophers'
 
 # --------------------------------------------------------------------------------------------------------------- (g)
 
-# One line: TEXT PROGRAM.
-whole() {
-    local text=$1 program=$2 json native ours ratio low high
-    : >native; : >ours; : >ratios
-    for _ in $(seq "$rounds"); do
-        native=$(rate_native "$program")
-        json=$("$vsrun" --race off -j 1 --search optimal --keep-going --max-executions "$((2 * executions))" --format json --output /dev/null \
-            "./$program" </dev/null) || [ $? -le 3 ]
-        ours=$(awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }")
-        echo "$native" >>native
-        echo "$ours" >>ours
-        awk "BEGIN { print $ours / $native }" >>ratios
-    done
-    read -r ratio low high < <(median <ratios)
-    read -r native _ < <(median <native)
-    read -r ours _ < <(median <ours)
-    printf '    %-38s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 5  %s\n' "$text" "$native" "$ours" "$ratio" "$low" "$high" \
-        "$(awk "BEGIN { print ($ratio >= 5 ? \"reached\" : \"missed\") }")"
-}
+# Executions a second of a whole search, so far as they go back: PROGRAM.
+rate_back() { (executions=$((2 * executions)) && rate_watched off "./$1"); }
 
 echo
 echo "(g) executions a second, going back           native      vsrun   ratio  (least-most)  target"
-whole '7 threads lock, count, unlock' lockcount7
-whole '8 philosophers (threads)' philosophers8
+pairs '7 threads lock, count, unlock' 5 'rate_native lockcount7' 'rate_back lockcount7'
+pairs '8 philosophers (threads)' 5 'rate_native philosophers8' 'rate_back philosophers8'
