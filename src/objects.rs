@@ -127,6 +127,9 @@ impl Objects {
 pub struct Shown {
     /// Names of what is shared.
     pub names: BTreeSet<u64>,
+    /// Names of returns of calls that signals answer. They count where nothing else is new: where too few operations were known, more comes after
+    /// a step than its call.
+    pub answered: BTreeSet<u64>,
     /// Memory that threads use without an order, and that was not known for that: by space and address.
     pub words: BTreeSet<(u32, u64)>,
     /// What the program says of who may use memory does not hold, and was relied on.
@@ -151,6 +154,7 @@ impl Shown {
         let late = arena.late.as_slice().iter().filter(|_| told).filter_map(|file| path(file).ok());
         Shown {
             names: noted.iter().map(|n| n.name).collect(),
+            answered: BTreeSet::new(),
             words: BTreeSet::new(),
             trespass: false,
             late: late.filter(|path| path.starts_with('/') && !known.contains(path)).collect(),

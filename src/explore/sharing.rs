@@ -206,11 +206,25 @@ impl Sharing {
     /// Takes what an execution has shown for known.
     pub fn learn(&mut self, shown: Shown) {
         self.passed += shown.passed;
-        self.refuted.extend(shown.refuted);
+        self.refuted.extend(&shown.refuted);
+        let mut objects = self.with(&shown);
+        // With more known, what signals answer may be another call.
+        if objects.is_none() && !shown.answered.is_subset(&self.objects.shared) {
+            let shared = &self.objects.shared | &shown.answered;
+            objects = (shared.len() <= MAX_KNOWN).then(|| Objects { shared, ..(*self.objects).clone() });
+        }
+        if let Some(objects) = objects {
+            self.objects = Arc::new(objects);
+            self.due = self.systematic;
+        }
+    }
+
+    /// What is known with what an execution has shown, but for what signals answer; `None`: that was known.
+    fn with(&self, shown: &Shown) -> Option<Objects> {
         let trusts = !shown.trespass || self.objects.distrusts;
         let (names, words) = (shown.names.is_subset(&self.objects.shared), shown.words.is_subset(&self.objects.words));
         if trusts && names && words && shown.late.is_subset(&self.objects.late) {
-            return;
+            return None;
         }
         let distrusts = self.objects.distrusts || shown.trespass;
         let shared = &self.objects.shared | &shown.names;
@@ -224,11 +238,7 @@ impl Sharing {
             // Too many: then every object is shared.
             false => Objects { words, distrusts, late, ..Objects::default() },
         };
-        if objects == *self.objects {
-            return;
-        }
-        self.objects = Arc::new(objects);
-        self.due = self.systematic;
+        (objects != *self.objects).then_some(objects)
     }
 
     /// More memory can become an object.

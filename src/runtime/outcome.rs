@@ -10,6 +10,7 @@ use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
 use crate::race::{self, first_of, pending, races, trespasses, violations, Access, Claim, Conflict, Flaws, Note, Race};
+use crate::search::answered;
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -84,6 +85,7 @@ impl Outcome {
         let notes = || patience.limits(notes(arena));
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena, known);
+        shown.answered = answered(arena);
         // What could not be recorded may be anything.
         if is_told(arena, &ending) && by_step && arena.records_lost == 0 {
             trace.touched = race::by_step(trace.steps.len(), notes());

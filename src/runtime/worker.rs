@@ -37,6 +37,7 @@ use crate::binary::preflight::is_secure_exec;
 use crate::binary::{Modules, SymbolCache};
 use crate::finding::Finding;
 use crate::objects::{Objects, Shown};
+use crate::search::answered;
 
 /// The end of the sentence about a file that nobody has read yet.
 pub const ONLY_WRITTEN: &str =
@@ -463,7 +464,7 @@ impl Worker {
 
     /// The execution last run has shown that threads share more than was known: operations on that were no places to switch.
     pub fn shows_more_sharing(&self) -> bool {
-        Shown::read(&self.arena, &self.spec.objects.late).is_new()
+        Shown::read(&self.arena, &self.spec.objects.late).is_new() || !answered(&self.arena).is_empty()
     }
 
     /// A hash of all transitions of the execution last run, recorded or not.

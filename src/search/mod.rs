@@ -6,6 +6,7 @@
 mod ahead;
 pub mod allowed;
 mod alternatives;
+mod answers;
 mod api;
 mod block;
 mod bounded;
@@ -46,6 +47,7 @@ mod walk;
 mod ways;
 
 pub use ahead::InOrder;
+pub use answers::answered;
 pub use api::{Chance, Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;

@@ -75,6 +75,8 @@ subjects! {
     carrier: crate::state::carrier;
     /// What is written at one end and read at the other.
     channel: crate::state::channel, crate::state::recorded;
+    /// Signals that answer what their receivers have done.
+    answer: crate::objects::answer;
     /// Further root processes, and what is left when they are done.
     closing: crate::state::closing, crate::sched::closing;
     /// The instructions that read the time-stamp counter.

@@ -85,5 +85,10 @@ fn learn(machine: &mut Machine, end: End, known: &mut BTreeSet<u64>) -> bool {
     for name in arena.noted.as_slice().iter().map(|n| n.name).chain(last) {
         new |= known.insert(name);
     }
+    if !new {
+        for name in vsrun::search::answered(arena) {
+            new |= known.insert(name);
+        }
+    }
     new
 }

@@ -4,14 +4,15 @@
 //! has done what it does and before the code that comes after it runs. Whether it comes there or with the next operation only that code
 //! can tell, and what of it comes before the next operation is no transition. Where the sender could have sent it before the call as well,
 //! the handler runs with the end of the call already, since a signal that is pending then is delivered there. What is left is a signal
-//! that is sent because of the call, or after something that happened because of it: it answers the call. Where such a signal has been seen,
+//! that is sent because of the call, or after something that happened because of it: it answers the call. What happened because of what is told
+//! when an execution is over, by what its steps depend on (`vsrun::search::answered`), so that it is the same for all executions of a trace. Where such a signal has been seen,
 //! the end of calls of that kind by that thread is an operation of its own from the next execution on ([`Kind::RETURN`]): the search starts
 //! over, as it does for objects that are found to be shared (see `sched::sharing`). So is a change of the mask after it: what has come meanwhile
 //! is handled there, and a thread that changes its mask takes what is pending for the process, whoever was chosen for it
 //! (kernel/signal.c, recalc_sigpending).
 
 use super::row::*;
-use crate::state::{bit, CANCEL_ANYWHERE, CANCEL_DISABLED};
+use crate::state::{bit, SignalSent, CANCEL_ANYWHERE, CANCEL_DISABLED};
 
 /// By which glibc ends a thread that heeds requests anywhere (nptl/pthread_cancel.c).
 pub(super) const SIGCANCEL: i32 = 32;
@@ -20,7 +21,7 @@ const OF_GLIBC: u64 = bit(SIGCANCEL) | bit(33);
 
 impl Kind {
     /// It enables nobody to do anything, so that nothing answers it.
-    pub(crate) fn only_looks(self) -> bool {
+    pub fn only_looks(self) -> bool {
         matches!(
             self,
             Kind::NONE
@@ -37,47 +38,30 @@ impl Kind {
 }
 
 /// That a thread begins, which signals may answer as what it does: no operation.
-pub(crate) const STARTS: Kind = Kind(255);
+pub const STARTS: Kind = Kind(255);
 
 /// Number of the call rt_sigprocmask.
 const MASK_CALL: i64 = 14;
 
 impl Op {
     /// It may tell its thread what others have done, or waits for that.
-    pub(crate) fn hears(&self) -> bool {
+    pub fn hears(&self) -> bool {
         let masks = self.kind == Kind::PLACE && self.arg == MASK_CALL;
         !masks && !matches!(self.kind, Kind::RETURN | Kind::TOSS | Kind::END)
     }
 }
 
 impl World {
-    /// A signal is sent to process `p`, or to its thread `t`, by the thread that moves: the operations that it may answer are noted with
-    /// their threads.
-    pub(crate) fn note_answers(&mut self, p: Pid, t: Tid, signal: i32) {
+    /// A signal is sent to process `p`, or to its thread `t`, by the thread that moves: it is noted, since it may answer what these have done.
+    pub(crate) fn note_sent(&mut self, p: Pid, t: Tid, signal: i32) {
         if !self.concurrent || !self.would_handle(p, t, signal) {
             return;
         }
-        let sender = self.current;
-        let Some(&Thread { heard, heard_before, pending, .. }) = self.threads.get(sender) else { return };
-        // What this one tells, its thread does not know yet.
-        let since = if matches!(pending.kind, Kind::KILL | Kind::CANCEL) { heard_before } else { heard };
         let starting = if t == NONE { self.starting_receiver(p, signal) } else { NONE };
-        if starting != NONE {
-            self.threads[starting].answers[usize::from(STARTS.0 / 64)] |= 1 << (STARTS.0 % 64);
-            self.answered = true;
-        }
-        for at in 0..self.live.len {
-            let u = self.live[at];
-            let thread = &mut self.threads[u];
-            if u == sender || thread.pid != p || t != NONE && u != t {
-                continue;
-            }
-            let moved = if since > thread.moved { thread.last } else { Kind::NONE };
-            let created = if thread.creates { Kind::FORK } else { Kind::NONE };
-            for kind in [moved, created].into_iter().filter(|kind| !kind.only_looks()) {
-                thread.answers[usize::from(kind.0 / 64)] |= 1 << (kind.0 % 64);
-                self.answered = true;
-            }
+        let sent = SignalSent { at: self.moves, pid: p, tid: t, starting, pad: 0 };
+        let mut of_this = self.sent.as_slice().iter().rev().take_while(|before| before.at == sent.at);
+        if !of_this.any(|before| *before == sent) && self.sent.push(sent).is_none() {
+            self.sent_lost = true;
         }
     }
 

@@ -495,7 +495,7 @@ impl World {
     /// False: there is no room.
     pub fn post(&mut self, p: Pid, t: Tid, info: SigInfo, timer: u32) -> bool {
         if timer == 0 {
-            self.note_answers(p, t, info.signal);
+            self.note_sent(p, t, info.signal);
         }
         if t == NONE && info.signal != SIGCHLD {
             self.note_receiver(p, info.signal, self.procs[p].main_thread);

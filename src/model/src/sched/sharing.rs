@@ -55,7 +55,7 @@
 //! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
 
 use crate::arena::Arena;
-use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
+use crate::base::{Kind, ObjId, Op, Pid, Tid, Uid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::answer::STARTS;
 use crate::objects::row::{Alone, Role};
 use crate::state::{Applied, Declared, Key, Noted, ObjKind, ProcState, Sharing, Thread, ThreadState, World, SHARED};
@@ -99,6 +99,16 @@ pub fn visible(ops: u64, passed: u64, long_runs: u64) -> u64 {
 /// The name of a call of which nobody looks at the result, by the address to which it returns: among what is known from the start.
 pub fn name_of_ignored(returns_to: u64) -> u64 {
     mixed(IGNORED, returns_to, 0)
+}
+
+/// The name of the returns of that thread's calls that signals answer: see [`crate::objects::answer`]. Each of them has one of its own, too.
+pub fn name_of_returns(uid: Uid) -> u64 {
+    mixed(RETURNS, uid.0, 0)
+}
+
+/// The name of the returns of calls of that kind by that thread.
+pub fn name_of_return(uid: Uid, kind: Kind) -> u64 {
+    mixed(RETURNS, uid.0, kind.0.into())
 }
 
 /// The name of the object at `key`, the same in all executions of a program.
@@ -294,7 +304,8 @@ impl Arena {
         }
     }
 
-    pub(crate) fn is_known(&self, name: u64) -> bool {
+    /// That name is among those of shared objects with which the execution began.
+    pub fn is_known(&self, name: u64) -> bool {
         self.known_shared.as_slice().binary_search(&name).is_ok()
     }
 
@@ -415,25 +426,6 @@ impl Arena {
         self.world.concurrent && self.is_exposed(t)
     }
 
-    /// Signals have answered what threads did: the returns of such calls are operations from the next execution on.
-    pub(crate) fn note_answers(&mut self) {
-        if !core::mem::take(&mut self.world.answered) {
-            return;
-        }
-        for i in 0..self.world.live.len {
-            let t = self.world.live[i];
-            let Thread { answers, uid, .. } = self.world.threads[t];
-            if answers == [0; 4] {
-                continue;
-            }
-            self.world.threads[t].answers = [0; 4];
-            for kind in (0..=u8::MAX).filter(|&n| answers[usize::from(n / 64)] >> (n % 64) & 1 == 1) {
-                self.note(mixed(RETURNS, uid.0, kind.into()), 0);
-            }
-            self.note(mixed(RETURNS, uid.0, 0), 0);
-        }
-    }
-
     /// Signals are known that answer operations of this kind by `t`: that it returns from them is an operation.
     #[inline]
     pub fn is_answered(&mut self, t: Tid, kind: Kind) -> bool {
@@ -445,10 +437,10 @@ impl Arena {
 
     #[cold]
     fn finds_answers(&mut self, t: Tid, kind: Kind) -> bool {
-        let uid = self.world.threads[t].uid.0;
-        let known = self.is_known(mixed(RETURNS, uid, 0));
+        let uid = self.world.threads[t].uid;
+        let known = self.is_known(name_of_returns(uid));
         self.world.threads[t].answered = if known { EXPOSED } else { HIDDEN };
-        known && self.is_known(mixed(RETURNS, uid, kind.0.into()))
+        known && self.is_known(name_of_return(uid, kind))
     }
 
     /// Signals are known that answer what `t` has done last: where it changes its mask, it may take one.

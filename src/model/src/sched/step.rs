@@ -89,7 +89,6 @@ impl Arena {
     /// The transition before is over: what it did is recorded with it.
     fn note_effects(&mut self) {
         self.keep_what_libc_made();
-        self.note_answers();
         let did = core::mem::replace(&mut self.world.did, Effects::NONE);
         let Some(last) = self.steps.as_mut_slice().last_mut() else { return };
         last.did = did;
@@ -123,10 +122,6 @@ impl Arena {
         let gives_way = self.world.gives_way(t);
         let thread = &mut self.world.threads[t];
         thread.moved = moves;
-        thread.heard_before = thread.heard;
-        if thread.pending.hears() {
-            thread.heard = moves;
-        }
         if !thread.pending.kind.only_looks() {
             thread.last = thread.pending.kind;
         }

@@ -67,6 +67,24 @@ pub struct QueuedSignal {
     pub(crate) pad: u32,
 }
 
+/// Signals of one execution that may answer something.
+pub const MAX_SENT: usize = 1024;
+
+/// A signal that was sent to who has a handler for it.
+#[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct SignalSent {
+    /// The transition that sent it: so many had been made, with it.
+    pub at: u64,
+    /// The process that it is for.
+    pub pid: Pid,
+    /// The thread that it is for, or [`NONE`](crate::NONE): any of the process.
+    pub tid: Tid,
+    /// A thread that had done nothing yet, and would have taken it rather than another one; or [`NONE`](crate::NONE).
+    pub starting: Tid,
+    pub(crate) pad: u32,
+}
+
 /// A handler that a thread is in, for reports.
 #[derive(Clone, Copy, Hash, PartialEq, Eq, Debug, Default)]
 #[repr(C)]

@@ -121,18 +121,14 @@ pub struct Thread {
     pub once: ObjId,
     /// `World::moves` at its last transition, or at its creation.
     pub moved: u64,
-    /// The same of its last transition that may have told it what others have done, and of the last such one before it.
-    pub heard: u64,
-    /// See `heard`.
-    pub heard_before: u64,
+    /// `World::moves` at its creation.
+    pub begun: u64,
     /// What its last transition was that others could be let go by, its creation at first.
     pub last: Kind,
     /// It has created a thread or process since.
     pub creates: bool,
     /// Whether signals are known that answer what it does; see `sharing`.
     pub answered: u8,
-    /// A bit for each kind of operation that was answered by a signal in this execution.
-    pub answers: [u64; 4],
     /// Transitions it has made.
     pub transitions: u32,
     /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.

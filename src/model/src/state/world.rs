@@ -3,8 +3,8 @@
 use crate::base::{numbers, ObjId, Table, Tid, NONE};
 use crate::state::{
     Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
-    Process, Progress, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch,
-    LOOKED_UP, MAX_AWAITED_TEXT, MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
+    Process, Progress, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, SignalSent, Socket, Tagged, Thread, Timer,
+    Undo, Watch, LOOKED_UP, MAX_AWAITED_TEXT, MAX_EVENTS, MAX_FIFOS, MAX_SENT, MAX_SIGNALS, MAX_TIMERS,
 };
 
 /// Threads that one execution may create.
@@ -266,8 +266,8 @@ pub struct World {
     pub ticks_apart: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
-    /// Signals have come that answer what their receivers have done, which is still to be noted: see `Thread::answers`.
-    pub answered: bool = at(false),
+    /// There were more than are in `sent`.
+    pub sent_lost: bool = at(false),
     /// A process has been killed by another one.
     pub kills: bool = at(false),
     /// A signal has been pending, or a process stopped or killed by another one. Until then nothing needs to look for that, at any
@@ -382,6 +382,8 @@ pub struct World {
     pub objects: Table<Object, MAX_OBJECTS> = empty,
     /// Pending signals, in the order in which they were sent.
     pub signals: Table<QueuedSignal, MAX_SIGNALS> = empty,
+    /// Signals that were sent, and by which step, to who has handlers for them, as far as there is room.
+    pub sent: Table<SignalSent, MAX_SENT> = empty,
     /// Timers that send signals.
     pub timers: Table<Timer, MAX_TIMERS> = empty,
     /// Read holds of rwlocks.

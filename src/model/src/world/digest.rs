@@ -37,7 +37,7 @@ impl World {
             // What follows from the rest.
             buckets: _, live: _,
             // Nothing is in these where states are told apart (`knows_not`).
-            answered: _, kills: _, stirred: _, untold: _, any_ghosts: _, n_cycle: _, n_awaited: _, n_watches: _, n_timers: _, watches: _, free_watch: _,
+            sent: _, sent_lost: _, kills: _, stirred: _, untold: _, any_ghosts: _, n_cycle: _, n_awaited: _, n_watches: _, n_timers: _, watches: _, free_watch: _,
             signals: _, timers: _,
             timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, told_time, now, fired, ids, free_hold, free_queued, free_chunk,
             free_desc, free_channel, free_fd_page, free_socket, free_message, free_right, last_place, clients, stop_signal, restarts, idle_jumps, threads, procs,
@@ -71,7 +71,7 @@ impl World {
 
     /// There is something that comes about in ways that the rest does not tell.
     pub(super) fn knows_not(&self) -> bool {
-        let signals = self.stirred || self.answered || self.signals.len > 0 || self.timers.len > 0 || self.kills;
+        let signals = self.stirred || self.signals.len > 0 || self.timers.len > 0 || self.kills;
         let waits = self.any_ghosts || self.n_timers > 0 || self.n_watches > 0 || self.n_awaited > 0;
         signals || waits || self.procs.len > 1 || self.n_cycle > 0 || self.closes()
     }
@@ -116,7 +116,7 @@ impl World {
         #[rustfmt::skip]
         let Thread {
             uid, pid, creator, children, state, detached, joined, cancel, ref pending, woken, compare, spent, polls: _, looks: _, waits: _, time, waited, ticks, due,
-            in_once, born_expired, left_woken, once, moved: _, heard: _, heard_before: _, last: _, creates, answered: _, answers: _, transitions,
+            in_once, born_expired, left_woken, once, moved: _, begun: _, last: _, creates, answered: _, transitions,
             yields: _, exposed, long_run, long_runs, loads, atomic_held, streams, stream, heir, joined_at: _, born: _, queued_on, queue_next: _, out,
             fiber: _, sigmask, within, masked, stop_hit, stops_late, hushed_at: _, moved_late, sigpending, taken, ref handlers, n_handlers, held,
             held_woken, vtid, priority: _, staged, n_sembuf, sem_at, ref sembuf, made, awaits, n_awaited, ref awaited, n_polled, ref polled, holding,
