@@ -11,6 +11,7 @@ use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::runtime::{Inspector, Outcome, Sign, Worker};
 use crate::schedule::Schedule;
+use crate::search::number_of;
 use crate::trace::Trace;
 
 const IDLE: &str = "an execution ended with processes that wait for peers that do not come, which is no deadlock; \
@@ -58,6 +59,9 @@ pub(super) fn judge(
 ) -> Result<Judged, Failure> {
     if log::log_enabled!(log::Level::Trace) {
         told(number, schedule, &outcome.trace);
+    }
+    if log::log_enabled!(log::Level::Debug) && !matches!(outcome.trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
+        log::debug!("execution {number}, trace {:016x}", number_of(&outcome.trace));
     }
     let unsure = (schedule.unsure || worker.is_uncontrolled()) && matches!(outcome.sign, Sign::Unfollowed(_));
     if outcome.is_untold() && !unsure && (outcome.sign == Sign::Overwritten || overwrites(worker, inspector, schedule))

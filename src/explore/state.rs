@@ -183,6 +183,7 @@ impl State {
             self.end(Stop::Bound(Reason::Again));
             return Ok(());
         }
+        log::debug!("the search starts over");
         self.search = setting.search()?;
         self.search.watch(watch(setting.until));
         self.unfinished = None;

@@ -9,10 +9,10 @@ use vsrun_model::answer::STARTS;
 use vsrun_model::arena::Step;
 use vsrun_model::sharing::{name_of_return, name_of_returns};
 use vsrun_model::signal::SignalSent;
-use vsrun_model::{dependent_after, Arena, Effects, Kind, Tid, NONE};
+use vsrun_model::{Arena, Kind, Tid, NONE};
 
-use super::clock::{add, contains, join, Clock};
-use super::index::{Index, Sought};
+use super::clock::{contains, Clock};
+use super::past::Past;
 
 /// The names of the returns that signals have answered in the execution that stands in the arena, but for those that were known.
 pub fn answered(arena: &Arena) -> BTreeSet<u64> {
@@ -35,10 +35,10 @@ pub fn answered(arena: &Arena) -> BTreeSet<u64> {
     let unknown = |step: &Step| concerned.contains(&step.act.tid) && is_unknown(arena, step.act.tid, step.act.op.kind);
     // Most executions have nothing that could be told.
     if arena.trace()[..last].iter().any(unknown) || concerned.iter().any(|&t| is_unknown(arena, t, Kind::FORK)) {
-        let past = Past::of(arena, last);
+        let run = Run::of(arena, last);
         for sent in all_sent {
             for &u in concerned.iter().filter(|&&u| reaches(arena, sent, u)) {
-                past.answered(u, sent.at as usize - 1)
+                run.answered(u, sent.at as usize - 1)
                     .into_iter()
                     .flatten()
                     .for_each(|kind| note(arena, u, kind, &mut all));
@@ -65,70 +65,40 @@ fn note(arena: &Arena, t: Tid, kind: Kind, all: &mut BTreeSet<u64>) {
     }
 }
 
-/// What happened before what in the first steps of an execution.
-struct Past<'a> {
-    arena: &'a Arena,
-    /// By step: what happened before the step before it of its thread, or before that was created, and that step.
-    own: Vec<Clock>,
-    /// By step: what happened before it, and itself.
-    clocks: Vec<Clock>,
+/// The step in which a thread was created. `None`: it was there before.
+fn creation(arena: &Arena, t: Tid) -> Option<usize> {
+    usize::try_from(arena.world.threads[t].begun).ok()?.checked_sub(1)
 }
 
-impl Past<'_> {
-    /// Of the first `len` steps.
-    fn of(arena: &Arena, len: usize) -> Past<'_> {
-        let mut past = Past { arena, own: Vec::with_capacity(len), clocks: Vec::with_capacity(len) };
-        let mut index = Index::default();
-        let mut last: Vec<Option<usize>> = vec![None; arena.world.threads.len as usize];
-        for n in 0..len {
-            let act = &arena.trace()[n].act;
-            let did = past.did(n);
-            let before = last[act.tid as usize].replace(n).or_else(|| past.creation(act.tid));
-            let own = before.map_or(Clock::new(), |before| past.clocks[before].clone());
-            let mut clock = own.clone();
-            let mut sought = Sought::new();
-            sought.add(act, did);
-            let mut candidates = index.candidates(n, &sought);
-            while let Some(k) = candidates.next(&clock) {
-                if dependent_after(&arena.trace()[k].act, past.did(k), act, did, false) {
-                    join(&mut clock, &past.clocks[k]);
-                }
-            }
-            add(&mut clock, act.tid, n);
-            index.add(n, act, did);
-            past.own.push(own);
-            past.clocks.push(clock);
-        }
-        past
-    }
+/// The execution that stands in the arena, with what happened before what in it.
+struct Run<'a> {
+    arena: &'a Arena,
+    past: Past,
+}
 
-    /// What the last step did is recorded when the next one is chosen.
-    fn did(&self, n: usize) -> Effects {
-        let did = self.arena.trace()[n].did;
-        if n + 1 == self.arena.trace().len() {
-            did.with(self.arena.world.did)
-        } else {
-            did
-        }
-    }
-
-    /// The step in which a thread was created. `None`: it was there before.
-    fn creation(&self, t: Tid) -> Option<usize> {
-        usize::try_from(self.arena.world.threads[t].begun).ok()?.checked_sub(1)
+impl Run<'_> {
+    /// Its first `len` steps.
+    fn of(arena: &Arena, len: usize) -> Run<'_> {
+        let steps = &arena.trace()[..len];
+        // What the last step did is recorded when the next one is chosen.
+        let is_last = |n: usize| n + 1 == arena.trace().len();
+        let did = |n: usize| if is_last(n) { steps[n].did.with(arena.world.did) } else { steps[n].did };
+        Run { arena, past: Past::of(steps, did, |t| creation(arena, t)) }
     }
 
     /// What a signal that step `by` sent to thread `u` answers: what that has done last, and that it has created another one since.
     fn answered(&self, u: Tid, by: usize) -> [Option<Kind>; 2] {
         let steps = self.arena.trace();
         let done = (0..by).rev().find(|&n| steps[n].act.tid == u);
-        let creates =
-            |v: Tid| self.arena.world.threads[v].creator == u && self.creation(v).is_some_and(|n| Some(n) == done);
-        let created = (0..self.arena.world.threads.len).any(creates).then_some(Kind::FORK);
+        let world = &self.arena.world;
+        let there = |v: Tid| world.threads[v].creator == u && world.threads[v].begun <= by as u64;
+        let creates = |v: Tid| there(v) && creation(self.arena, v) == done;
+        let created = (0..world.threads.len).any(creates).then_some(Kind::FORK);
         let op = &steps[by].act.op;
         // What this step tells its thread, that did not know before.
         let tells_first = matches!(op.kind, Kind::KILL | Kind::CANCEL) || !op.hears();
-        let all = &self.clocks[by];
-        let known = if tells_first { &self.own[by] } else { all };
+        let all = &self.past.clocks[by];
+        let known = if tells_first { &self.past.own[by] } else { all };
         let last = all.get(u as usize).copied().unwrap_or(0) as usize;
         let moved = match last.checked_sub(1) {
             Some(moved) => {
@@ -153,10 +123,10 @@ impl Past<'_> {
             return false;
         }
         let heard = |n: usize, t: Tid| steps[n].act.tid == t && steps[n].act.op.hears();
-        let created = self.creation(u);
+        let created = creation(self.arena, u);
         known.iter().zip(0..).any(|(&end, t)| match created {
             Some(n) if t == steps[n].act.tid => (n + 1..end as usize).any(|n| heard(n, t)),
-            Some(n) => end > 0 && contains(&self.clocks[end as usize - 1], steps[n].act.tid, n),
+            Some(n) => end > 0 && contains(&self.past.clocks[end as usize - 1], steps[n].act.tid, n),
             None => end > 0,
         })
     }

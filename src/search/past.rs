@@ -1,0 +1,76 @@
+//! What happened before what in one execution, by which of its steps depend on each other: the same for all executions of a trace.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use vsrun_model::arena::Step;
+use vsrun_model::{dependent_after, Effects, Tid};
+
+use super::clock::{add, join, Clock};
+use super::index::{Index, Sought};
+use crate::trace::Trace;
+
+/// By step of an execution.
+#[derive(Default)]
+pub(super) struct Past {
+    /// The step before it of its thread, or the one in which that was created, with all that happened before that.
+    pub own: Vec<Clock>,
+    /// What happened before it, and itself.
+    pub clocks: Vec<Clock>,
+}
+
+impl Past {
+    /// Of these steps, which did that, and whose threads were created by these steps (`None`: before the first one).
+    pub fn of(steps: &[Step], did: impl Fn(usize) -> Effects, creation: impl Fn(Tid) -> Option<usize>) -> Past {
+        let mut past = Past::default();
+        let mut index = Index::default();
+        let mut last: Vec<Option<usize>> = Vec::new();
+        for (n, step) in steps.iter().enumerate() {
+            let (act, did_now) = (&step.act, did(n));
+            let thread = act.tid as usize;
+            if last.len() <= thread {
+                last.resize(thread + 1, None);
+            }
+            let before = last[thread].replace(n).or_else(|| creation(act.tid)).filter(|&before| before < n);
+            let own = before.map_or(Clock::new(), |before| past.clocks[before].clone());
+            let mut clock = own.clone();
+            let mut sought = Sought::new();
+            sought.add(act, did_now);
+            let mut candidates = index.candidates(n, &sought);
+            while let Some(k) = candidates.next(&clock) {
+                if dependent_after(&steps[k].act, did(k), act, did_now, false) {
+                    join(&mut clock, &past.clocks[k]);
+                }
+            }
+            add(&mut clock, act.tid, n);
+            index.add(n, act, did_now);
+            past.own.push(own);
+            past.clocks.push(clock);
+        }
+        past
+    }
+}
+
+/// A number of the trace that this is an execution of, for who compares searches: the same for all its executions, and for those of another one only by a
+/// chance of one in 2^64.
+pub fn number_of(trace: &Trace) -> u64 {
+    let past = Past::of(&trace.steps, |n| trace.steps[n].did, |_| None);
+    let mut made: HashMap<Tid, u32> = HashMap::new();
+    let mut count = |step: &Step| {
+        let made = made.entry(step.act.tid).or_default();
+        *made += 1;
+        *made
+    };
+    // By step, how many its thread had made, with it.
+    let nth: Vec<u32> = trace.steps.iter().map(&mut count).collect();
+    let name = |n: usize| (trace.steps[n].act.uid.0, nth[n]);
+    let numbers = trace.steps.iter().zip(&past.clocks).map(|(step, clock)| {
+        let mut before: Vec<(u64, u32)> =
+            clock.iter().filter(|&&end| end > 0).map(|&end| name(end as usize - 1)).collect();
+        before.sort_unstable();
+        let mut hasher = DefaultHasher::new();
+        (step.act.uid.0, step.act.op.kind, step.value, before).hash(&mut hasher);
+        hasher.finish()
+    });
+    numbers.fold(0, u64::wrapping_add)
+}
