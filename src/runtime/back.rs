@@ -11,12 +11,13 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
-use vsrun_model::arena::{Choice, Command, Plan, BACK_ADDR};
-use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_SPANS};
+use vsrun_model::arena::{Choice, Command, Plan};
+use vsrun_model::back::{Hinders, Stand, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
 use super::setup::{plan_of, Guarded};
+use super::spans::{spans, FAR, NEAR};
 use super::stood::{recorded_from, until_prefix_ends, GoingBack, Key, Mark, Stood};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
@@ -35,11 +36,6 @@ const GAIN: u32 = LOSS / 4;
 const IN_VAIN: u32 = 4 * LOSS;
 /// So often pages may turn out to be written that were not known.
 const LESSONS: u32 = 64;
-/// The main stack may grow so far below where it is.
-const STACK: u64 = 8 << 20;
-/// And not so near to what is below it.
-const GAP: u64 = 1 << 20;
-
 /// Most bytes of the pool (pipes, sockets, semaphores with names) that marks keep, each.
 const MOST_POOL: u64 = 1 << 20;
 
@@ -266,7 +262,7 @@ impl Worker {
     /// Says which memory is watched, and which pages are kept. `None`: there is too much.
     fn say_what_to_keep(&mut self, pid: Pid) -> Option<()> {
         let maps = Mapping::parse_all(&fs::read(format!("/proc/{pid}/maps")).ok()?);
-        let spans = spans(&maps);
+        let spans = spans(&maps, if self.back.far { FAR } else { NEAR });
         let inside = |page: u64| spans.iter().any(|span| span.is_writable() && span.start <= page && page < span.end);
         let pages: Vec<u64> = self.back.pages.iter().copied().filter(|&page| inside(page)).collect();
         if spans.len() > MAX_SPANS || pages.len() > MAX_BACK_PAGES {
@@ -349,6 +345,8 @@ impl Worker {
             back.pages.extend(missed.iter().filter(|page| page.is_multiple_of(4096)));
             back.lessons += 1;
             back.off |= back.lessons > LESSONS || back.pages.len() > MAX_BACK_PAGES;
+        } else if why == Hinders::SHADOWS && !back.far {
+            back.far = true;
         } else {
             back.lost += LOSS;
             back.off |= why == Hinders::KERNEL;
@@ -364,6 +362,7 @@ impl Worker {
             }
             // The next one knows these.
             Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
+            Some(Hinders::SHADOWS) if self.back.lost == 0 => GoesBack::WasNotAsked,
             Some(why) => GoesBack::Hindered(sentence(why)),
             None => GoesBack::WasNotAsked,
         }
@@ -395,34 +394,8 @@ fn sentence(why: Hinders) -> String {
         Hinders::PAGES => "it wrote to other pages than executions before",
         Hinders::SHARED => "it uses files or memory that processes share",
         Hinders::MAPPINGS => "mappings of files or of the heap were changed",
+        Hinders::SHADOWS => "it used memory far from what it had at its first choice",
         Hinders(nr) => return format!("system call {}", vsrun_model::calls::name(nr.into()).unwrap_or("without a name")),
     };
     text.into()
-}
-
-/// The process's own memory that can be written, or could be made so.
-fn spans(maps: &[Mapping]) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
-    let mut before = 0;
-    for mapping in maps {
-        let name = mapping.path.as_deref().map(|path| path.to_string_lossy());
-        let ours = (BACK_ADDR..BACK_ADDR + (1 << 40)).contains(&mapping.start);
-        let bits = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE), ('x', libc::PROT_EXEC)];
-        let prot: i32 = bits.iter().filter(|bit| mapping.perms.contains(bit.0)).map(|bit| bit.1).sum();
-        let kind = if name.is_none() { Span::PLAIN } else { 0 };
-        let watched = prot & libc::PROT_WRITE != 0 || kind == Span::PLAIN;
-        if watched && mapping.perms.ends_with('p') && !ours {
-            let mut start = mapping.start;
-            if name.as_deref() == Some("[stack]") {
-                start = (before + GAP).max(mapping.end.saturating_sub(STACK)).min(start);
-            }
-            let span = Span { start, end: mapping.end, prot: prot as u32, kind };
-            match spans.last_mut() {
-                Some(last) if (last.end, last.kind, last.prot) == (start, kind, span.prot) => last.end = span.end,
-                _ => spans.push(span),
-            }
-        }
-        before = mapping.end;
-    }
-    spans
 }

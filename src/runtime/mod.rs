@@ -27,6 +27,7 @@ mod racing;
 pub mod room;
 pub mod session;
 mod setup;
+mod spans;
 mod stand_ins;
 mod stands;
 mod stood;

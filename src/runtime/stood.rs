@@ -250,6 +250,8 @@ pub(super) struct GoingBack {
     pub resumed: bool,
     /// Pages that executions write.
     pub pages: BTreeSet<u64>,
+    /// They use memory far from what there is at the first choice: see `runtime::spans`.
+    pub far: bool,
     /// So often there were new ones.
     pub lessons: u32,
     /// What those have lost that did not come back, less what others have won.

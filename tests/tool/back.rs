@@ -445,3 +445,63 @@ fn what_cannot_be_undone_is_said() {
         assert!(back <= most && back >= most / 2, "{run}");
     }
 }
+
+/// What is recorded of memory that an execution maps far from all else is not left for the next one. Whoever comes first says what main and the threads do with
+/// it: main alone uses it at the end, or two threads do, without a lock, which is to be found; the page may have been main's alone in the execution before.
+#[test]
+fn memory_far_from_all_else_is_watched_anew_in_each_execution() {
+    let place = Place::new("far");
+    place.write("far", FAR);
+    for (far, hindered) in [("7ffff0000000", false), ("7f0000000000", true), ("7ff500000000", false)] {
+        let run = place.both(&format!("--search optimal ./far {far}"));
+        assert_eq!(run["outcomes"]["different"], 5, "{far}: {run}");
+        // Within some GiB it goes back, once an execution has shown that it has to.
+        assert_eq!(run["not_rolled_back"].is_null(), !hindered, "{far}: {run}");
+        assert!(hindered || number(&run, "rolled_back") > 30, "{far}: {run}");
+    }
+}
+
+const FAR: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all;
+static long first, n;
+static int *far;
+static void *at;
+
+static void *thread(void *number)
+{
+    long me = (long)number;
+    pthread_mutex_lock(&m);
+    if (n++ == 0) {
+        first = me;
+        far = mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (far != at)
+            abort();
+    }
+    pthread_mutex_unlock(&m);
+    pthread_barrier_wait(&all);
+    if (first == 4)
+        ++*far;
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t t[4];
+    at = (void *)strtoul(argv[1], NULL, 16);
+    pthread_barrier_init(&all, NULL, 4);
+    for (long i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, thread, (void *)(i + 1));
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    if (first != 4)
+        *far += 10;
+    printf("%d\n", *far);
+    return argc - 2;
+}
+"#;

@@ -250,6 +250,10 @@ extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
         // As far as the program knows nothing is there.
         store(info + 8, SEGV_MAPERR);
     }
+    if !sent {
+        let at = load(info + 16);
+        track().uses(at, at + 1);
+    }
     let entered = shield::enter();
     fault(signal, sent, info, context);
     shield::leave(entered);

@@ -4,6 +4,7 @@ pub mod bare;
 pub mod bind;
 pub mod call;
 pub mod context;
+pub mod cover;
 pub mod cpuid;
 pub mod dispatch;
 pub mod elf;

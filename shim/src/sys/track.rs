@@ -105,7 +105,7 @@ pub struct Track {
     /// Bits of the descriptors that what is printed goes to.
     printed: u32,
     /// Memory that was there before: address and number of the spans.
-    spans: (u64, usize),
+    pub(super) spans: (u64, usize),
     /// Pages that are kept: address and number of the addresses.
     pages: (u64, usize),
     /// Actions of signals as they were before, and a bit for each signal of which one is there.
@@ -206,9 +206,7 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
             result
         }
         libc::SYS_brk => {
-            if a[0] != 0 && a[0] < track().heap {
-                track().hinder(Hinders::MAPPINGS);
-            }
+            track().heap_ends(a[0]);
             bare(nr, a)
         }
         libc::SYS_fcntl if matches!(a[1] as i32, libc::F_GETFD | libc::F_GETFL) => bare(nr, a),
@@ -321,7 +319,7 @@ fn mapped(nr: i64, a: [u64; 6]) -> i64 {
         return result;
     }
     track().unmapped(start, end);
-    track().add(start, end);
+    track().comes(start, end);
     if a[2] != READ_WRITE {
         track().protect(start, end, a[2]);
     }
@@ -585,7 +583,7 @@ impl Track {
         self.heap
     }
 
-    fn add(&mut self, start: u64, end: u64) {
+    pub(super) fn add(&mut self, start: u64, end: u64) {
         // One that goes on where another one ends is one with it.
         if let Some(last) = self.fresh[..self.n].iter_mut().find(|last| last.1 == start) {
             last.1 = end;
@@ -601,9 +599,7 @@ impl Track {
     /// Calls `each` with the parts of a stretch of memory: with what was there before, or `None` where it was mapped since. False: `each` gave false,
     /// or a part is neither.
     pub(super) fn parts(&mut self, start: u64, end: u64, each: &mut Each) -> bool {
-        let (spans, n) = self.spans;
-        // SAFETY: `gate::back` says where it keeps what vsrun has written, which stays there.
-        let spans = unsafe { core::slice::from_raw_parts(spans as *const Span, n) };
+        let spans = self.spans();
         let mut at = start;
         while at < end {
             let fresh = self.fresh[..self.n].iter().find(|piece| piece.0 <= at && at < piece.1);

@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
 use super::pages::{MorePages, Pages};
-use crate::sys::{cpuid, load, raw, store, WATCHES};
+use crate::sys::{cover, cpuid, load, raw, store, WATCHES};
 
 /// Bytes of the log, and what lies behind so that a range that is split needs no care.
 const LOG_SIZE: u64 = 4 << 20;
@@ -506,7 +506,7 @@ fn drop_shadow() {
     (log().kept, log().forgotten) = (0, false);
     for [start, end] in MEMORY {
         for bit in [READ_BIT, WRITE_BIT] {
-            raw!(libc::SYS_madvise, start ^ 1 << bit, end - start, libc::MADV_DONTNEED);
+            cover::give_up(start ^ 1 << bit, (end - 1 ^ 1 << bit) + 1);
         }
     }
     if let Some(hooks) = log().hooks {

@@ -51,6 +51,8 @@ numbers! {
     SHARED = 517,
     /// Memory that was there at the first choice was unmapped or protected in a way that cannot be undone.
     MAPPINGS = 518,
+    /// With watched memory: something was mapped, or used, further from all else than what is put back of its shadow.
+    SHADOWS = 519,
 }
 
 /// A piece of memory of the process's own, as it stands before the first choice.
