@@ -28,7 +28,7 @@ use crate::schedule::Schedule;
 /// So long a process that says nothing is waited for before it is looked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 /// So many executions of a worker are forked before one goes back, if nothing else is asked for: that pays in searches that are longer.
-const FIRST: u32 = 40;
+const FIRST: u32 = 8;
 /// What one loses that does not come back, and what one wins that does: it costs what four save. An execution that is not asked wins 1.
 const LOSS: u32 = 64;
 const GAIN: u32 = LOSS / 4;

@@ -13,6 +13,7 @@
 
 use core::cell::{Cell, UnsafeCell};
 
+use vsrun_model::arena::ASIDE_ADDR;
 use vsrun_model::buffers::{buffers, Buffer, Size, Way, MAX_BUFFERS};
 use vsrun_model::calls::name;
 use vsrun_model::watch::Entry;
@@ -32,8 +33,6 @@ const MAX_VECTORS: u64 = 1024;
 /// Bytes of a place to write to instead, 64 KiB and what says where they were; and how many there are.
 const ROOM: u64 = (64 << 10) + 4096;
 const PLACES: u64 = 32;
-/// Where they are.
-const ASIDE: u64 = 0x2310_0000_0000;
 
 /// Bit n: place n is taken; `None`: they are not mapped.
 struct Places(UnsafeCell<Option<u32>>);
@@ -114,7 +113,7 @@ pub fn came(at: u64, size: u64) {
 }
 
 fn is_aside(at: u64) -> bool {
-    (ASIDE..ASIDE + ROOM * PLACES).contains(&at)
+    (ASIDE_ADDR..ASIDE_ADDR + ROOM * PLACES).contains(&at)
 }
 
 /// Where what is recorded of call `nr` comes from.
@@ -377,7 +376,7 @@ impl Copied {
 
     /// Where the copy begins that has `at`.
     fn header(at: u64) -> u64 {
-        ASIDE + (at - ASIDE) / ROOM * ROOM
+        ASIDE_ADDR + (at - ASIDE_ADDR) / ROOM * ROOM
     }
 
     fn reserve(&mut self, size: u64) -> Option<u64> {
@@ -537,8 +536,8 @@ fn take() -> Option<u64> {
     if taken().is_none() {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
-        let mapped = raw!(libc::SYS_mmap, ASIDE, ROOM * PLACES, prot, flags, -1i64, 0);
-        *taken() = (mapped == ASIDE as i64).then_some(0);
+        let mapped = raw!(libc::SYS_mmap, ASIDE_ADDR, ROOM * PLACES, prot, flags, -1i64, 0);
+        *taken() = (mapped == ASIDE_ADDR as i64).then_some(0);
     }
     let now = (*taken())?;
     let free = now.trailing_ones();
@@ -546,12 +545,12 @@ fn take() -> Option<u64> {
         return None;
     }
     *taken() = Some(now | 1 << free);
-    Some(ASIDE + u64::from(free) * ROOM)
+    Some(ASIDE_ADDR + u64::from(free) * ROOM)
 }
 
 /// The copy that has `at` in it is used no more.
 pub fn give_back(at: u64) {
-    let n = (at - ASIDE) / ROOM;
+    let n = (at - ASIDE_ADDR) / ROOM;
     if let Some(now) = taken() {
         *now &= !(1 << n);
     }

@@ -16,7 +16,7 @@
 
 use core::mem::offset_of;
 
-use vsrun_model::arena::{BACK_ADDR, FIRST_FD, LAST_FD};
+use vsrun_model::arena::{ASIDE_ADDR, BACK_ADDR, FIRST_FD, LAST_FD};
 use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 use vsrun_model::ProcState;
 
@@ -96,7 +96,7 @@ struct Mark {
 
 const MARK_COPIES: u64 = (size_of::<Mark>() as u64 + PAGE - 1) & !(PAGE - 1);
 const MARK_SIZE: u64 = MARK_COPIES + (MAX_BACK_PAGES + MAX_MORE) as u64 * PAGE;
-const _: () = assert!(MARK_SIZE <= MARK);
+const _: () = assert!(MARK_SIZE <= MARK && MARKS + MARK * MAX_MARKS as u64 <= ASIDE_ADDR);
 
 fn mark_in(slot: u32) -> &'static mut Mark {
     // SAFETY: its place has been mapped by `make_mark` (bit of `rooms`); zeroed memory is a valid one; as for `apart`.

@@ -35,6 +35,8 @@ pub const QUARANTINE: u64 = 256 << 10;
 pub const POOL_SIZE: u64 = 1 << 34;
 /// Where a process that goes back ([`Back`]) has what is not put back.
 pub const BACK_ADDR: u64 = 0x2300_0000_0000;
+/// Where a process of a watched world keeps what calls use in the place of memory that is an object.
+pub const ASIDE_ADDR: u64 = 0x2400_0000_0000;
 /// Descriptors of a process that goes back: by the first the kernel watches for writes, the second says what was written.
 pub const WRITES_FD: i32 = 245;
 #[allow(missing_docs)]
