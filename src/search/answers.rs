@@ -9,7 +9,7 @@ use vsrun_model::answer::STARTS;
 use vsrun_model::arena::Step;
 use vsrun_model::sharing::{name_of_return, name_of_returns};
 use vsrun_model::signal::SignalSent;
-use vsrun_model::{Arena, Kind, Tid, NONE};
+use vsrun_model::{Arena, Kind, Op, Tid, NONE};
 
 use super::clock::{contains, Clock};
 use super::past::Past;
@@ -83,7 +83,7 @@ impl Run<'_> {
         // What the last step did is recorded when the next one is chosen.
         let is_last = |n: usize| n + 1 == arena.trace().len();
         let did = |n: usize| if is_last(n) { steps[n].did.with(arena.world.did) } else { steps[n].did };
-        Run { arena, past: Past::of(steps, did, |t| creation(arena, t)) }
+        Run { arena, past: Past::of(steps, did, |t| creation(arena, t), Op::hears) }
     }
 
     /// What a signal that step `by` sent to thread `u` answers: what that has done last, and that it has created another one since.
@@ -127,7 +127,7 @@ impl Run<'_> {
         known.iter().zip(0..).any(|(&end, t)| match created {
             Some(n) if t == steps[n].act.tid => (n + 1..end as usize).any(|n| heard(n, t)),
             Some(n) => end > 0 && contains(&self.past.clocks[end as usize - 1], steps[n].act.tid, n),
-            None => end > 0,
+            None => (0..end as usize).any(|n| heard(n, t)),
         })
     }
 }

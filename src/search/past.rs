@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use vsrun_model::arena::Step;
-use vsrun_model::{dependent_after, Effects, Tid};
+use vsrun_model::{dependent_after, Effects, Op, Tid};
 
 use super::clock::{add, join, Clock};
 use super::index::{Index, Sought};
@@ -20,8 +20,14 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Of these steps, which did that, and whose threads were created by these steps (`None`: before the first one).
-    pub fn of(steps: &[Step], did: impl Fn(usize) -> Effects, creation: impl Fn(Tid) -> Option<usize>) -> Past {
+    /// Of these steps, which did that, and whose threads were created by these steps (`None`: before the first one). `hears`: what others did before a step comes
+    /// before what its thread does after it.
+    pub fn of(
+        steps: &[Step],
+        did: impl Fn(usize) -> Effects,
+        creation: impl Fn(Tid) -> Option<usize>,
+        hears: impl Fn(&Op) -> bool,
+    ) -> Past {
         let mut past = Past::default();
         let mut index = Index::default();
         let mut last: Vec<Option<usize>> = Vec::new();
@@ -34,12 +40,14 @@ impl Past {
             let before = last[thread].replace(n).or_else(|| creation(act.tid)).filter(|&before| before < n);
             let own = before.map_or(Clock::new(), |before| past.clocks[before].clone());
             let mut clock = own.clone();
-            let mut sought = Sought::new();
-            sought.add(act, did_now);
-            let mut candidates = index.candidates(n, &sought);
-            while let Some(k) = candidates.next(&clock) {
-                if dependent_after(&steps[k].act, did(k), act, did_now, false) {
-                    join(&mut clock, &past.clocks[k]);
+            if hears(&act.op) {
+                let mut sought = Sought::new();
+                sought.add(act, did_now);
+                let mut candidates = index.candidates(n, &sought);
+                while let Some(k) = candidates.next(&clock) {
+                    if dependent_after(&steps[k].act, did(k), act, did_now, false) {
+                        join(&mut clock, &past.clocks[k]);
+                    }
                 }
             }
             add(&mut clock, act.tid, n);
@@ -54,7 +62,7 @@ impl Past {
 /// A number of the trace that this is an execution of, for who compares searches: the same for all its executions, and for those of another one only by a
 /// chance of one in 2^64.
 pub fn number_of(trace: &Trace) -> u64 {
-    let past = Past::of(&trace.steps, |n| trace.steps[n].did, |_| None);
+    let past = Past::of(&trace.steps, |n| trace.steps[n].did, |_| None, |_| true);
     let mut made: HashMap<Tid, u32> = HashMap::new();
     let mut count = |step: &Step| {
         let made = made.entry(step.act.tid).or_default();
