@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::progress::NO_PROGRESS;
 use vsrun_model::world::{
-    World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
-    EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
-    LEAVES_WORDS, LIBC_THREADS, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED,
-    READY_EARLY, REFILLED, RESET_WITHIN, ROUNDS, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAITS_ON,
-    WAKES_IGNORED, WAKE_LOST,
+    World, BETWEEN_CALLS, CANCELLED_WITHIN, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEATH_SIGNAL, DEFERRED,
+    DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE, EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON,
+    KEY_DELETED, LEAVES_SEVERAL, LEAVES_WORDS, LIBC_THREADS, NOT_SHARED, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER,
+    OVERRUNS, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, ROUNDS, SIGIO, STOPS_LATE,
+    SYN_RETRIES, TERMINAL, VFORKED, WAITS_ON, WAKES_IGNORED, WAKE_LOST, WOKEN_FAILS,
 };
 use vsrun_model::End;
 
@@ -114,6 +114,16 @@ pub enum Reason {
     PagesShared,
     /// Several moved the place of a memfd: each did so in one step.
     PlaceUnlocked,
+    /// A thread that heeds requests to end anywhere was asked to: it ended at calls only.
+    CancelledWithin,
+    /// Several processes used an object that was not made for that.
+    NotShared,
+    /// A signal came to who had been let go, but had not looked yet, and did not make its call fail.
+    WokenFails,
+    /// A thread ended that had made a process which asked for a signal then.
+    DeathSignal,
+    /// A program asked how many periods of a timer had passed unseen.
+    Overruns,
     /// Those who watch for edges were told of each once: not again of what they had seen with the one before, nor by who leaves something in a pipe.
     EdgeAgain,
     /// Who waited at an instance with a signal descriptor was not the one whom a signal of another process woke.
@@ -320,6 +330,32 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
                 "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
             ),
+            Reason::CancelledWithin => (
+                "threads:cancelled-within",
+                "all schedules of what is modelled were run, but not that a thread which heeds requests to end anywhere ends between two calls (see the notes)",
+                "a thread with asynchronous cancelability (pthread_setcanceltype) was asked to end: natively that may strike between any two instructions, here at its calls",
+            ),
+            Reason::NotShared => (
+                "objects:not-shared",
+                "all schedules of what is modelled were run, but several processes used an object that was not made for that (see the notes)",
+                "several processes use a mutex, condition variable, read-write lock, barrier or semaphore in memory that they share, which was not initialized for several processes (PTHREAD_PROCESS_SHARED, sem_init with pshared 1): \
+                 natively who waits for it in one process is not woken by another one, and may wait for ever; here it is",
+            ),
+            Reason::WokenFails => (
+                "signals:woken-fails",
+                "all schedules of what is modelled were run, but not that a signal makes a call fail which could have gone on (see the notes)",
+                "a signal with a handler came while what its thread waited for was there already (data of a Unix stream socket, room for a send or msgsnd, a connect): the kernel looks for signals first there, so the call may fail with EINTR natively",
+            ),
+            Reason::DeathSignal => (
+                "signals:parent-death",
+                "all schedules of what is modelled were run, but not the signal for the end of a parent's thread (see the notes)",
+                "a thread ended that had forked a process which asked for a signal then (PR_SET_PDEATHSIG): natively it comes with the end of that thread, here it did not",
+            ),
+            Reason::Overruns => (
+                "timers:overruns",
+                "all schedules of what is modelled were run, but with one number of periods that had passed unseen (see the notes)",
+                "timer_getoverrun was called: how many periods of a timer pass before its signal is taken was not varied",
+            ),
             Reason::ForkLocks => (
                 "threads:fork-locks",
                 "all schedules of what is modelled were run, but not what other threads do between the moment when libc takes its locks for a fork and the fork (see the notes)",
@@ -493,6 +529,11 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & BETWEEN_CALLS != 0, Reason::BetweenCalls),
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
+        (world.never_come & CANCELLED_WITHIN != 0, Reason::CancelledWithin),
+        (world.never_come & NOT_SHARED != 0, Reason::NotShared),
+        (world.never_come & WOKEN_FAILS != 0, Reason::WokenFails),
+        (world.never_come & DEATH_SIGNAL != 0, Reason::DeathSignal),
+        (world.never_come & OVERRUNS != 0, Reason::Overruns),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
         (world.never_come & FORK_LOCKS != 0, Reason::ForkLocks),
         (world.never_come & FORK_COPIES != 0, Reason::ForkCopies),

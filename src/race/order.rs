@@ -3,8 +3,10 @@
 //! The code of a thread falls into segments: a new one begins with each of its steps, and with each thread that it creates. A clock says
 //! of each thread up to which of its segments all is before.
 
-use vsrun_model::arena::Seen;
+use vsrun_model::answer::SIGCANCEL;
+use vsrun_model::arena::{Seen, Step};
 use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
+use vsrun_model::signal::{ALTERNATIVES, DIES, NUMBER};
 use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid, NONE};
 
 use super::sections::Apart;
@@ -61,10 +63,21 @@ struct Line {
     end: Act,
     /// The imprint of its end, once it is over: 0 before.
     over: u64,
+    /// Segments that another one may have cut short: it was killed, or asked to end anywhere, at the step behind them.
+    cut: Vec<u32>,
 }
 
 impl Line {
-    const NEW: Line = Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: 0 };
+    const NEW: Line =
+        Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: 0, cut: Vec::new() };
+}
+
+/// With the step a signal is taken that ends the process, or the request to end its thread anywhere.
+fn is_cut(step: &Step) -> bool {
+    let ways = step.act.op.signals;
+    let others = step.choices.saturating_sub((ways & ALTERNATIVES).count_ones());
+    let ends = ways & DIES != 0 || i32::from(ways & NUMBER) == SIGCANCEL;
+    ends && step.value >= others
 }
 
 /// Happens-before over the segments of an execution, as far as it has come.
@@ -132,7 +145,11 @@ impl<'a> Order<'a> {
         if let Some(waker) = self.woken_by(index) {
             self.join_step(waker, &mut clock);
         }
+        let cuts = is_cut(step);
         let line = self.line(thread);
+        if cuts {
+            line.cut.push(line.segment);
+        }
         line.clock.clone_from(&clock);
         at_least(&mut clock, thread, line.segment);
         line.segment += 1;
@@ -207,6 +224,12 @@ impl<'a> Order<'a> {
     /// What `thread` did in `segment` is before all that `later` does from now on.
     pub fn is_before(&self, thread: Tid, segment: u32, later: Tid) -> bool {
         thread == later || self.lines.get(later as usize).is_some_and(|line| of(&line.clock, thread) >= segment)
+    }
+
+    /// The same where it is known how far `thread` has come: that somebody else has ended it may have come anywhere in the segment before.
+    pub fn is_surely_before(&self, thread: Tid, segment: u32, later: Tid) -> bool {
+        let is_cut = || self.lines.get(thread as usize).is_some_and(|line| line.cut.contains(&segment));
+        self.is_before(thread, segment, later) && (thread == later || !is_cut())
     }
 
     /// The segment of `thread` that is under way.

@@ -142,7 +142,7 @@ impl Words {
         let known = &mut self.pages[place][word as usize % PAGE];
         let (races, touches) = (&mut self.races, &self.touches);
         let mut stays = |old: &Entry| {
-            let before = order.is_before(old.thread, old.segment, new.thread);
+            let before = order.is_surely_before(old.thread, old.segment, new.thread);
             if !before && old.bytes & new.bytes != 0 && (old.write || new.write) {
                 let (first, second) = (&touches[old.touch as usize], &touches[new.touch as usize]);
                 let key = (first.access.site, second.access.site, space, word);

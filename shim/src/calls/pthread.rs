@@ -111,11 +111,11 @@ pub fn cond_destroy(c: u64) -> i32 {
 }
 
 /// pthread_barrier_init.
-pub fn barrier_init(b: u64, count: u32) -> i32 {
+pub fn barrier_init(b: u64, attr: u64, count: u32) -> i32 {
     if count == 0 || count >= 1 << 31 {
         return libc::EINVAL;
     }
-    sync::barrier_init(b, count);
+    sync::barrier_init(b, attr, count);
     0
 }
 

@@ -6,7 +6,7 @@ use vsrun_model::{op, Key, Kind, ObjKind, Op};
 use super::{shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
 use crate::sys::errno::*;
-use crate::sys::{cstr, ret, store, zero};
+use crate::sys::{cstr, ret, store};
 
 /// Performs an operation on the semaphore at `s`; `shape` adds flags or a deadline. The result is as libc gives it.
 pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
@@ -77,7 +77,7 @@ pub fn open(name: u64, flags: i32, value: u32) -> u64 {
     let key = Key::new(POOL_REGION, ObjKind::SEM, addr - POOL_ADDR);
     match model().sem_new(key, value as i32) {
         Some(id) if model().name_add(name, id) => {
-            zero(addr, 32);
+            sync::sem_named(addr);
             mirror::sem(addr, id);
             addr
         }

@@ -23,6 +23,10 @@ const GONE: i32 = i32::MIN;
 const ROBUST_BIT: i32 = 16;
 const INHERIT_BIT: i32 = 32;
 const PSHARED_BIT: i32 = 128;
+/// Where other objects say that they are for several processes.
+const RWLOCK_SHARED: u64 = 28;
+const BARRIER_SHARED: u64 = 12;
+const SEM_SHARED: u64 = 8;
 
 #[inline]
 fn made(id: Option<ObjId>) -> ObjId {
@@ -48,7 +52,27 @@ pub fn by_id(kind: ObjKind, id: u64) -> Option<ObjId> {
 #[inline(always)]
 fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     let (space, at) = space_of(addr);
-    made(model().object_at(space, kind, at, flags | STATIC_INIT))
+    let id = made(model().object_at(space, kind, at, flags | STATIC_INIT));
+    if space & SHARED != 0 {
+        is_used(id, kind, addr);
+    }
+    id
+}
+
+/// An object in memory that processes share is used.
+#[cold]
+fn is_used(id: ObjId, kind: ObjKind, addr: u64) {
+    let shared = match kind {
+        ObjKind::MUTEX => load::<i32>(addr + MUTEX_KIND) & PSHARED_BIT != 0,
+        ObjKind::COND => load::<i32>(addr + COND_WREFS) & 1 != 0,
+        ObjKind::RWLOCK => load::<i32>(addr + RWLOCK_SHARED) != 0,
+        ObjKind::BARRIER => load::<i32>(addr + BARRIER_SHARED) != 0,
+        ObjKind::SEM => load::<i32>(addr + SEM_SHARED) != 0,
+        _ => true,
+    };
+    if !shared {
+        model().uses_unshared(id, local().pid);
+    }
 }
 
 /// Model flags for the `__kind` word of a mutex.
@@ -172,7 +196,7 @@ pub fn rwlock(addr: u64) -> ObjId {
 pub fn rwlock_init(addr: u64, attr: u64) {
     let (kind, shared): (i32, i32) = if attr == 0 { (0, 0) } else { (load(attr), load(attr + 4)) };
     zero(addr, 56);
-    store(addr + 28, i32::from(shared != 0));
+    store(addr + RWLOCK_SHARED, i32::from(shared != 0));
     store(addr + RWLOCK_FLAGS, kind);
     create(ObjKind::RWLOCK, addr, rwlock_flags(kind));
 }
@@ -202,9 +226,11 @@ pub fn barrier(addr: u64) -> ObjId {
     known(ObjKind::BARRIER, addr, 0)
 }
 
-/// pthread_barrier_init.
-pub fn barrier_init(addr: u64, count: u32) {
+/// pthread_barrier_init; `attr` is { int pshared }.
+pub fn barrier_init(addr: u64, attr: u64, count: u32) {
     zero(addr, 32);
+    let shared = attr != 0 && load::<i32>(attr) != 0;
+    store(addr + BARRIER_SHARED, if shared { PSHARED_BIT } else { 0 });
     made(model().barrier_new(key(ObjKind::BARRIER, addr), count));
 }
 
@@ -235,14 +261,25 @@ pub fn guard(addr: u64) -> ObjId {
 /// The POSIX semaphore at `addr`; one not seen before has the value that its memory says.
 pub fn sem(addr: u64) -> ObjId {
     let value: i32 = load(addr);
-    made(model().sem_at(key(ObjKind::SEM, addr), value))
+    let key = key(ObjKind::SEM, addr);
+    let id = made(model().sem_at(key, value));
+    if key.space & SHARED != 0 {
+        is_used(id, ObjKind::SEM, addr);
+    }
+    id
+}
+
+/// One with a name, which has just been made, is for all processes.
+pub fn sem_named(addr: u64) {
+    zero(addr, 32);
+    store(addr + SEM_SHARED, PSHARED_BIT);
 }
 
 /// sem_init.
 pub fn sem_init(addr: u64, shared: bool, value: u32) {
     zero(addr, 32);
     store(addr, value);
-    store(addr + 8, if shared { 128u32 } else { 0 });
+    store(addr + SEM_SHARED, if shared { PSHARED_BIT } else { 0 });
     made(model().sem_new(key(ObjKind::SEM, addr), value as i32));
 }
 

@@ -70,7 +70,7 @@ symbols! {
         cond_wait(c, m, |op| timed(op, clock, abstime));
     fn pthread_cond_signal(c: u64) -> i32 = cond_wake(Kind::COND_SIGNAL, c);
     fn pthread_cond_broadcast(c: u64) -> i32 = cond_wake(Kind::COND_BROADCAST, c);
-    fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 = barrier_init(b, count);
+    fn pthread_barrier_init(b: u64, attr: u64, count: u32) -> i32 = barrier_init(b, attr, count);
     fn pthread_barrier_destroy(b: u64) -> i32 =
         ret_pthread(gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))));
 }

@@ -276,7 +276,7 @@ impl World {
     }
 
     /// Nothing of what `op` of `t` is about lets it go on: it asks for signals then. A timer that may fire has not done so yet.
-    fn finds_nothing(&self, t: Tid, op: &Op) -> bool {
+    pub(super) fn finds_nothing(&self, t: Tid, op: &Op) -> bool {
         let looks = if op.kind.row().signals.asks { TRY } else { 0 };
         let waits = Op { flags: op.flags & !(TIMED | CANCEL_POINT | looks), ..*op };
         self.choices_of(t, &waits) == 0 || self.only_ticks(t, &waits)
@@ -497,6 +497,7 @@ impl World {
         if timer == 0 {
             self.note_sent(p, t, info.signal);
         }
+        self.note_woken(p, t, info.signal);
         if t == NONE && info.signal != SIGCHLD {
             self.note_receiver(p, info.signal, self.procs[p].main_thread);
         }

@@ -4,9 +4,9 @@ use super::answer::SIGCANCEL;
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    bit, Advance, Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState,
-    CANCELS_LATE, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS,
-    MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
+    bit, Advance, Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, ProcState, Process, SemBuf, SigInfo,
+    ThreadState, CANCELLED_WITHIN, CANCELS_LATE, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, DEATH_SIGNAL,
+    EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
 };
 
 kinds! {
@@ -224,6 +224,11 @@ impl World {
             live.copy_within(at + 1.., at);
             self.live.len -= 1;
         }
+        let asks =
+            |c: &Process| c.forker == t && c.parent == pid && c.state == ProcState::LIVE && c.own.death_signal != 0;
+        if self.procs.as_slice().iter().any(asks) {
+            self.never_comes(DEATH_SIGNAL);
+        }
         self.hand_children_on(t);
     }
 
@@ -332,8 +337,13 @@ impl World {
     pub(crate) fn cancel_perform(&mut self, op: &Op) -> Applied {
         if let Some(target) = self.threads.get(op.obj) {
             // Its last call may still be under way, and is left where it is (glibc before 2.41 has asynchronous requests on all the while).
-            if target.moved_late && target.alive() && target.cancel & CANCEL_DISABLED == 0 {
+            let heeds = target.alive() && target.cancel & CANCEL_DISABLED == 0;
+            let (late, anywhere) = (target.moved_late, target.cancel & CANCEL_ANYWHERE != 0);
+            if heeds && late {
                 self.never_comes(CANCELS_LATE);
+            }
+            if heeds && anywhere {
+                self.never_comes(CANCELLED_WITHIN);
             }
             self.threads[op.obj].cancel |= CANCEL_REQUESTED;
         }

@@ -158,7 +158,8 @@ pub struct Object {
     pub(crate) pad: [u8; 2],
     /// 1 + the thread that has made it free for those who sleep for it, 0: none; see `objects::lost`.
     pub waker: u32,
-    pub(crate) pad2: u32,
+    /// 1 + the process that has used it first, though it is not made for several; 0: none has.
+    pub used_in: u32,
     /// `World::ops` when one left last that may have been woken for it.
     pub left_at: u64,
     /// `World::ops` at its last use by `user`.

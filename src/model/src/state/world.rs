@@ -98,6 +98,16 @@ pub const WAKE_LOST: u64 = 1 << 33;
 pub const WAITS_ON: u64 = 1 << 34;
 /// Bit of [`World::never_come`]: what others do between two rounds of a loop that reads memory and has gone round many times.
 pub const ROUNDS: u64 = 1 << 35;
+/// Bit of [`World::never_come`]: the end of a thread between two calls, where it heeds requests to end anywhere.
+pub const CANCELLED_WITHIN: u64 = 1 << 36;
+/// Bit of [`World::never_come`]: waits that nobody ends, for an object that is not process-shared and that several processes use.
+pub const NOT_SHARED: u64 = 1 << 37;
+/// Bit of [`World::never_come`]: EINTR for who has been let go and has not looked yet, where the kernel looks for signals first.
+pub const WOKEN_FAILS: u64 = 1 << 38;
+/// Bit of [`World::never_come`]: the signal that a child asked for (PR_SET_PDEATHSIG), at the end of the thread that made it.
+pub const DEATH_SIGNAL: u64 = 1 << 39;
+/// Bit of [`World::never_come`]: other numbers of periods that have passed unseen (timer_getoverrun).
+pub const OVERRUNS: u64 = 1 << 40;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.

@@ -179,7 +179,7 @@ impl World {
         #[rustfmt::skip]
         let Object {
             key, generation: _, flags, owner, count, value, extra, waiters: _, n_waiters, hash_next: _, space_next: _, user, sharing, order, pad: _, waker,
-            pad2: _, left_at: _, used_at, users, takes, left,
+            used_in: _, left_at: _, used_at, users, takes, left,
         } = self.objects[id];
         let value = if key.kind == ObjKind::BARRIER { 0 } else { value };
         let mut mixer = Mixer::new(Purpose::OBJECT);

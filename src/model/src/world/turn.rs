@@ -1,7 +1,7 @@
 //! The turn, as far as it is decided without a process: who has it, when nobody else is to be asked, and what time it is.
 
-use crate::base::{Kind, Tid};
-use crate::state::{End, World, TICK};
+use crate::base::{Kind, ObjId, Pid, Tid};
+use crate::state::{End, World, NOT_SHARED, OVERRUNS, TICK};
 
 /// Reading the clock takes this long, so that a loop that polls it ends, ns.
 const READ_COST: u64 = 1_000;
@@ -79,6 +79,21 @@ impl World {
     /// What could come here will not: bits of [`World::never_come`].
     pub fn never_comes(&mut self, what: u64) {
         self.never_come |= what;
+    }
+
+    /// The program is told how many periods of a timer have passed unseen.
+    pub fn overruns_are_told(&mut self) {
+        self.never_comes(OVERRUNS);
+    }
+
+    /// Process `p` uses an object in memory that it shares, which is not made for several processes.
+    pub fn uses_unshared(&mut self, id: ObjId, p: Pid) {
+        let first = &mut self.objects[id].used_in;
+        match *first {
+            0 => *first = p + 1,
+            by if by != p + 1 => self.never_comes(NOT_SHARED),
+            _ => {}
+        }
     }
 
     /// A deadline could have been noticed here, and is not, since timeouts are urgent.
