@@ -20,7 +20,7 @@ type Piece = (u64, u64);
 
 /// The shadows of the areas of memory: where each is, its area, and the bit that leads from one to the other.
 fn shadows() -> impl Iterator<Item = (Piece, Piece, u64)> {
-    let of = |[start, end]: [u64; 2], bit: u64| ((start ^ bit, (end - 1 ^ bit) + 1), (start, end), bit);
+    let of = |[start, end]: [u64; 2], bit: u64| ((start ^ bit, ((end - 1) ^ bit) + 1), (start, end), bit);
     MEMORY.into_iter().flat_map(move |area| [READ_BIT, WRITE_BIT].map(|bit| of(area, 1 << bit)))
 }
 
@@ -42,7 +42,7 @@ fn near(maps: &[Mapping], around: u64, (start, end): Piece) -> Vec<Piece> {
 fn parts(maps: &[Mapping], around: u64, (start, end): Piece) -> Vec<Piece> {
     let of = shadows().find(|(at, area, _)| at.0 <= start && end <= at.1 && area.1 - area.0 > FAR);
     let Some((_, area, bit)) = of else { return vec![(start, end)] };
-    let shadow = |(from, to): Piece| ((from ^ bit).max(start), ((to - 1 ^ bit) + 1).min(end));
+    let shadow = |(from, to): Piece| ((from ^ bit).max(start), (((to - 1) ^ bit) + 1).min(end));
     near(maps, around, area).into_iter().map(shadow).filter(|(from, to)| from < to).collect()
 }
 

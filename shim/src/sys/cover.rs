@@ -15,7 +15,7 @@ fn are_in(spans: &[Span], start: u64, end: u64) -> bool {
     let is_in = |from: u64, to: u64| spans.iter().any(|span| span.start <= from && to <= span.end);
     MEMORY.iter().all(|area| {
         let (from, to) = (start.max(area[0]), end.min(area[1]));
-        from >= to || [READ_BIT, WRITE_BIT].iter().all(|bit| is_in(from ^ 1 << bit, (to - 1 ^ 1 << bit) + 1))
+        from >= to || [READ_BIT, WRITE_BIT].iter().all(|bit| is_in(from ^ (1 << bit), ((to - 1) ^ (1 << bit)) + 1))
     })
 }
 

@@ -506,7 +506,7 @@ fn drop_shadow() {
     (log().kept, log().forgotten) = (0, false);
     for [start, end] in MEMORY {
         for bit in [READ_BIT, WRITE_BIT] {
-            cover::give_up(start ^ 1 << bit, (end - 1 ^ 1 << bit) + 1);
+            cover::give_up(start ^ (1 << bit), ((end - 1) ^ (1 << bit)) + 1);
         }
     }
     if let Some(hooks) = log().hooks {
