@@ -19,8 +19,8 @@ DOZEN = ("inherit_circle barrier commutes cond_two_waiters dpor_classics eventfd
          "philosophers_threads pipes producers_consumers rwlock_cross semop_counts shm_size signal_mutex").split()
 # A search of so many executions, or so many seconds, is left out.
 MOST, SECONDS = 3000, 20
-# What names another search, or another end, is none that can be split.
-OTHERS = ["--search", "--bound", "--max-executions", "--time", "--once", "--save", "--resume", "--max-depth", "--checkpoint", "--output", "--random", "-j", "--with"]
+# With another end, or another beginning, it is none that can be split. Which search is asked for is no matter: this is about one.
+OTHERS = ["--bound", "--max-executions", "--time", "--once", "--save", "--resume", "--max-depth", "--checkpoint", "--output", "--random", "-j", "--with"]
 
 
 # What vsrun tells of each execution: the number of its trace, the same for all executions of it.
@@ -95,6 +95,9 @@ for path in sorted(glob.glob(tests + "/*.expect")):
     source = next(p for p in (f"{tests}/{base}.c", f"{tests}/{base}.cc") if os.path.exists(p))
     for name, keys in cases(path):
         options = keys.get("options", "--keep-going").split()
+        if "--search" in options:
+            at = options.index("--search")
+            del options[at : at + 2]
         called = f"{base} [{name}]" if name else base
 
         def leave_out(why):
