@@ -103,9 +103,10 @@ impl Conflict {
 ///
 /// Updates that are both atomic are none. Up to the second access of the first race the execution is free of races.
 pub fn first_of(races: &[Race]) -> Vec<Conflict> {
-    let reported = races.iter().filter(|race| !(is_atomic(&race.first.access) && is_atomic(&race.second.access)));
-    // What is left out comes first all the same.
-    let first = races.iter().map(|race| race.second.number).min();
+    // What is left out since it is atomic comes first all the same.
+    let races = || races.iter().filter(|race| !race.cut);
+    let reported = races().filter(|race| !(is_atomic(&race.first.access) && is_atomic(&race.second.access)));
+    let first = races().map(|race| race.second.number).min();
     let first = reported.filter(|race| Some(race.second.number) == first);
     let mut all: Vec<Conflict> = first.map(|race| Conflict::new(Flaw::Unordered, race.first, race.second)).collect();
     all.sort_by_key(|c| (c.both[0].number, c.place));

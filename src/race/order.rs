@@ -226,10 +226,9 @@ impl<'a> Order<'a> {
         thread == later || self.lines.get(later as usize).is_some_and(|line| of(&line.clock, thread) >= segment)
     }
 
-    /// The same where it is known how far `thread` has come: that somebody else has ended it may have come anywhere in the segment before.
-    pub fn is_surely_before(&self, thread: Tid, segment: u32, later: Tid) -> bool {
-        let is_cut = || self.lines.get(thread as usize).is_some_and(|line| line.cut.contains(&segment));
-        self.is_before(thread, segment, later) && (thread == later || !is_cut())
+    /// How far `thread` came in `segment` was for another one to say, which ended it: what `later` finds may be what was there before.
+    pub fn is_cut(&self, thread: Tid, segment: u32, later: Tid) -> bool {
+        thread != later && self.lines.get(thread as usize).is_some_and(|line| line.cut.contains(&segment))
     }
 
     /// The segment of `thread` that is under way.

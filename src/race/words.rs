@@ -36,6 +36,8 @@ pub struct Race {
     pub second: Touch,
     /// The word that both touch: its space and address, as it is an object.
     pub word: (u32, u64),
+    /// They are ordered if both happen: whoever made the first one was then ended by another, which might have come before it. That is no data race.
+    pub cut: bool,
 }
 
 /// What is known of some bytes of a word: the last access of its kind to them by a thread.
@@ -142,11 +144,20 @@ impl Words {
         let known = &mut self.pages[place][word as usize % PAGE];
         let (races, touches) = (&mut self.races, &self.touches);
         let mut stays = |old: &Entry| {
-            let before = order.is_surely_before(old.thread, old.segment, new.thread);
+            let ordered = order.is_before(old.thread, old.segment, new.thread);
+            let before = ordered && !order.is_cut(old.thread, old.segment, new.thread);
             if !before && old.bytes & new.bytes != 0 && (old.write || new.write) {
                 let (first, second) = (&touches[old.touch as usize], &touches[new.touch as usize]);
                 let key = (first.access.site, second.access.site, space, word);
-                races.entry(key).or_insert(Race { first: *first, second: *second, word: named });
+                let race = Race { first: *first, second: *second, word: named, cut: ordered };
+                races
+                    .entry(key)
+                    .and_modify(|known| {
+                        if known.cut && !race.cut {
+                            *known = race
+                        }
+                    })
+                    .or_insert(race);
             }
             !(before && new.covers(old))
         };

@@ -101,7 +101,7 @@ pub fn name_of_ignored(returns_to: u64) -> u64 {
     mixed(IGNORED, returns_to, 0)
 }
 
-/// The name of the returns of that thread's calls that signals answer: see [`crate::objects::answer`]. Each of them has one of its own, too.
+/// The name of the returns of that thread's calls that signals answer: see `objects::answer`. Each of them has one of its own, too.
 pub fn name_of_returns(uid: Uid) -> u64 {
     mixed(RETURNS, uid.0, 0)
 }
