@@ -12,10 +12,10 @@
 //! (kernel/signal.c, recalc_sigpending).
 
 use super::row::*;
-use crate::state::{bit, ChanKind, SignalSent, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, WOKEN_FAILS};
+use crate::state::{bit, SignalSent, CANCEL_ANYWHERE, CANCEL_DISABLED};
 
 /// By which glibc ends a thread that heeds requests anywhere (nptl/pthread_cancel.c).
-pub const SIGCANCEL: i32 = 32;
+pub(super) const SIGCANCEL: i32 = 32;
 /// Signals that glibc keeps to itself: SIGCANCEL, SIGSETXID. They are part of the calls that send them.
 const OF_GLIBC: u64 = bit(SIGCANCEL) | bit(33);
 
@@ -62,40 +62,6 @@ impl World {
         let mut of_this = self.sent.as_slice().iter().rev().take_while(|before| before.at == sent.at);
         if !of_this.any(|before| *before == sent) && self.sent.push(sent).is_none() {
             self.sent_lost = true;
-        }
-    }
-
-    /// The kernel looks for signals before it looks for what `op` waits for, once it has slept (unix_stream_read_generic, unix_stream_connect,
-    /// unix_dgram_sendmsg, sk_stream_wait_memory, do_msgsnd).
-    fn looks_for_signals_first(&self, op: &Op) -> bool {
-        let kind = || self.channel_of(op.obj).map(|id| self.channels[id].kind);
-        match op.kind {
-            Kind::MSG_SEND | Kind::FD_CONNECT | Kind::FD_SEND => true,
-            Kind::FD_READ => kind() == Some(ChanKind::LOCAL),
-            Kind::FD_WRITE => kind() == Some(ChanKind::STREAM),
-            _ => false,
-        }
-    }
-
-    /// A signal with a handler comes to who has been let go, see [`WOKEN_FAILS`].
-    pub(super) fn note_woken(&mut self, p: Pid, t: Tid, signal: i32) {
-        if self.handled_by_program(p) & bit(signal) == 0 {
-            return;
-        }
-        let restarts = self.procs[p].restarts & bit(signal) != 0;
-        let fails = |&&u: &&Tid| {
-            let thread = &self.threads[u];
-            let (op, row) = (&thread.pending, thread.pending.kind.row());
-            let asked = thread.pid == p && (t == NONE || t == u) && thread.state == ThreadState::PARKED;
-            asked
-                && self.looks_for_signals_first(op)
-                && !op.has(TRY)
-                && self.mask_within(u, op) & bit(signal) == 0
-                && row.signals.fail(op, restarts)
-                && !self.finds_nothing(u, op)
-        };
-        if self.live.as_slice().iter().find(fails).is_some() {
-            self.never_comes(WOKEN_FAILS);
         }
     }
 

@@ -19,7 +19,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
         perform: |w, t, op, value| w.read_perform(t, op, value),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Errors,
+        role: Role::None, channels: Channels::Reads, signals: Signals { asks_first: AsksFirst::Over(ChanKind::LOCAL), ..Signals::TRANSFERS }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(read_waits), identity: BY_OBJECTS },
     }
@@ -34,7 +34,7 @@ kinds! {
             }
             false => ON_CHANNELS(act, did, cells),
         }, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Errors,
+        role: Role::None, channels: Channels::Writes, signals: Signals { asks_first: AsksFirst::Over(ChanKind::STREAM), ..Signals::TRANSFERS }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
     }

@@ -45,3 +45,4 @@ pub mod thread;
 pub mod timer;
 pub mod transfer;
 pub mod waitv;
+mod woken;

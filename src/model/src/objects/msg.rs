@@ -25,7 +25,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::msg_send_choices, |q| q.queue()),
         perform: World::msg_send_perform,
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |e, p| p.op.kind != Kind::MSG_RECEIVE || e.op.has(TELLS_LAST),
-        role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
+        role: Role::None, channels: Channels::None, signals: Signals { asks_first: AsksFirst::Always, ..Signals::FAILS }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", type ", op.arg, ", ", op.mask, " bytes"],
             outcome: Outcome::Nothing, waits: Some(send_waits), identity: by_message },

@@ -7,7 +7,7 @@
 pub(crate) use super::question::{Answer, Question};
 pub use super::shown::*;
 pub(crate) use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, PARTIAL, TIMED, TRY, VARIANT};
-pub(crate) use crate::state::{Act, Applied, By, Cell, Effects, Footprint, How, Thread, World};
+pub(crate) use crate::state::{Act, Applied, By, Cell, ChanKind, Effects, Footprint, How, Thread, World};
 
 /// All that is to be known of a kind of operation. What each operation asks comes first, in one line of the cache.
 #[repr(C, align(64))]
@@ -303,6 +303,19 @@ pub struct Signals {
     pub fails_by_stop: FailsByStop,
     /// It asks for signals also where it is not to wait, once it has found nothing (fs/select.c, do_poll and do_select).
     pub asks: bool,
+    /// Whether one that has slept asks for signals before it looks for what it waits for.
+    pub asks_first: AsksFirst,
+}
+
+/// Where the kernel asks for signals right behind a sleep, so that a call may fail with EINTR which could go on. Left out: [`WOKEN_FAILS`](crate::state::WOKEN_FAILS).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum AsksFirst {
+    /// It looks first, and goes on if it can.
+    Never,
+    /// unix_stream_connect, inet_wait_for_connect; unix_dgram_sendmsg; do_msgsnd.
+    Always,
+    /// On a channel of that kind: unix_stream_read_generic, sk_stream_wait_memory.
+    Over(ChanKind),
 }
 
 /// How a thread that is parked at an operation takes a signal.
@@ -367,8 +380,13 @@ pub enum FailsByStop {
 
 impl Signals {
     /// None is taken.
-    pub const NEVER: Signals =
-        Signals { taken: Taken::Never, fails: Fails::Never, fails_by_stop: FailsByStop::Never, asks: false };
+    pub const NEVER: Signals = Signals {
+        taken: Taken::Never,
+        fails: Fails::Never,
+        fails_by_stop: FailsByStop::Never,
+        asks: false,
+        asks_first: AsksFirst::Never,
+    };
     /// Its call is over.
     pub const RETURNS: Signals = Signals { taken: Taken::Returns, ..Signals::NEVER };
     /// It waits on whatever comes.
@@ -378,12 +396,8 @@ impl Signals {
     /// It fails always.
     pub const FAILS: Signals = Signals { fails: Fails::Always, ..Signals::WAITS_ON };
     /// It moves something through a channel.
-    pub const TRANSFERS: Signals = Signals {
-        taken: Taken::Around,
-        fails: Fails::UnlessRestartedOrTimed,
-        fails_by_stop: FailsByStop::IfTimed,
-        asks: false,
-    };
+    pub const TRANSFERS: Signals =
+        Signals { fails: Fails::UnlessRestartedOrTimed, fails_by_stop: FailsByStop::IfTimed, ..Signals::WAITS_ON };
 
     /// Whether `op` fails with EINTR where it blocks and a handler has run.
     pub fn fail(&self, op: &Op, restarts: bool) -> bool {
