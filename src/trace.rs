@@ -4,6 +4,7 @@ use vsrun_model::aims::{Pair, TimesUsed};
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
 use vsrun_model::progress::{Advance, Progress, NO_PROGRESS};
+use vsrun_model::signal::{ALTERNATIVES, NUMBER};
 use vsrun_model::states::State;
 use vsrun_model::watch::Entry;
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
@@ -76,6 +77,18 @@ fn states(arena: &Arena) -> Vec<State> {
     match arena.plan.states {
         true => (from..=to).map(|at| arena.states.get(at).copied().unwrap_or_default()).collect(),
         false => Vec::new(),
+    }
+}
+
+/// The number of the signal that the thread of a step has taken: before its operation, in the place of it, or where a call returned; 0: none.
+pub fn signal_taken(step: &Step) -> u16 {
+    let ways = step.act.op.signals;
+    let others = step.choices.saturating_sub((ways & ALTERNATIVES).count_ones());
+    let taken = if ways & ALTERNATIVES == 0 { step.act.op.kind == Kind::RETURN } else { step.value >= others };
+    if taken {
+        ways & NUMBER
+    } else {
+        0
     }
 }
 

@@ -8,12 +8,11 @@ use vsrun_model::arena::{Seen, Step};
 use vsrun_model::depend::{needs, WOKEN};
 use vsrun_model::footprint::{Cell, Footprint, How};
 use vsrun_model::kind::{Channels, Role};
-use vsrun_model::signal::{ALTERNATIVES, NUMBER};
 use vsrun_model::{Act, Effects, Kind, ObjId, ObjKind, Tid};
 
 use crate::search::clock::{add, join, Clock};
 use crate::search::index::{Index, Sought};
-use crate::trace::Trace;
+use crate::trace::{signal_taken, Trace};
 
 /// Number of SIGCHLD.
 const CHILD_ENDED: u16 = 17;
@@ -202,11 +201,8 @@ fn woken_by(trace: &Trace, n: usize) -> Option<usize> {
 /// The step that has sent the signal which the step at `n` takes, and its number; `None` also where the sender is no step (a timer).
 fn sent_by(trace: &Trace, n: usize) -> Option<(usize, u32)> {
     let step = &trace.steps[n];
-    let (ways, tid) = (step.act.op.signals, step.act.tid);
-    let number = ways & NUMBER;
-    let others = step.choices.saturating_sub((ways & ALTERNATIVES).count_ones());
-    let taken = if ways & ALTERNATIVES == 0 { step.act.op.kind == Kind::RETURN } else { step.value >= others };
-    if number == 0 || !taken {
+    let (number, tid) = (signal_taken(step), step.act.tid);
+    if number == 0 {
         return None;
     }
     let sends = |earlier: &Step| match earlier.act.op.kind {

@@ -3,15 +3,14 @@
 //! The code of a thread falls into segments: a new one begins with each of its steps, and with each thread that it creates. A clock says
 //! of each thread up to which of its segments all is before.
 
-use vsrun_model::answer::SIGCANCEL;
-use vsrun_model::arena::{Seen, Step};
+use vsrun_model::arena::Seen;
 use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
-use vsrun_model::signal::{ALTERNATIVES, DIES, NUMBER};
+use vsrun_model::signal::DIES;
 use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid, NONE};
 
 use super::sections::Apart;
 use crate::search::index::{Index, Sought};
-use crate::trace::Trace;
+use crate::trace::{signal_taken, Trace};
 
 /// By thread: up to this segment all that it did is before; 0: nothing.
 type Clock = Vec<u32>;
@@ -63,21 +62,13 @@ struct Line {
     end: Act,
     /// The imprint of its end, once it is over: 0 before.
     over: u64,
-    /// Segments that another one may have cut short: it was killed, or asked to end anywhere, at the step behind them.
+    /// Segments that another process may have cut short: it was killed at the step behind them.
     cut: Vec<u32>,
 }
 
 impl Line {
     const NEW: Line =
         Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: 0, cut: Vec::new() };
-}
-
-/// With the step a signal is taken that ends the process, or the request to end its thread anywhere.
-fn is_cut(step: &Step) -> bool {
-    let ways = step.act.op.signals;
-    let others = step.choices.saturating_sub((ways & ALTERNATIVES).count_ones());
-    let ends = ways & DIES != 0 || i32::from(ways & NUMBER) == SIGCANCEL;
-    ends && step.value >= others
 }
 
 /// Happens-before over the segments of an execution, as far as it has come.
@@ -145,7 +136,7 @@ impl<'a> Order<'a> {
         if let Some(waker) = self.woken_by(index) {
             self.join_step(waker, &mut clock);
         }
-        let cuts = is_cut(step);
+        let cuts = act.op.signals & DIES != 0 && signal_taken(step) != 0;
         let line = self.line(thread);
         if cuts {
             line.cut.push(line.segment);
