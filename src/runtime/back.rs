@@ -346,7 +346,8 @@ impl Worker {
             back.lessons += 1;
             back.off |= back.lessons > LESSONS || back.pages.len() > MAX_BACK_PAGES;
         } else if why == Hinders::SHADOWS && !back.far {
-            back.far = true;
+            // The next one has these.
+            (back.far, back.why) = (true, None);
         } else {
             back.lost += LOSS;
             back.off |= why == Hinders::KERNEL;
@@ -362,7 +363,6 @@ impl Worker {
             }
             // The next one knows these.
             Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
-            Some(Hinders::SHADOWS) if self.back.lost == 0 => GoesBack::WasNotAsked,
             Some(why) => GoesBack::Hindered(sentence(why)),
             None => GoesBack::WasNotAsked,
         }

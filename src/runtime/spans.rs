@@ -11,7 +11,7 @@ const STACK: u64 = 8 << 20;
 /// And not so near to what is below it.
 const GAP: u64 = 1 << 20;
 /// A large shadow is looked at only where it is of memory that is there, and of what lies so far around: at first, and where an execution has shown that this
-/// does not suffice. What is not there costs the kernel 20 ns for each 2 MiB beside something that is, and for each GiB elsewhere.
+/// does not suffice. The kernel takes a step for each 2 MiB of it that are not there, where a GiB has something, and for each GiB else.
 pub(super) const NEAR: u64 = 64 << 20;
 pub(super) const FAR: u64 = 64 << 30;
 

@@ -54,14 +54,14 @@ fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     let (space, at) = space_of(addr);
     let id = made(model().object_at(space, kind, at, flags | STATIC_INIT));
     if space & SHARED != 0 {
-        is_used(id, kind, addr);
+        note_use(id, kind, addr);
     }
     id
 }
 
-/// An object in memory that processes share is used.
+/// An object in memory that processes share is used: whether it is made for several is told by what glibc keeps in it.
 #[cold]
-fn is_used(id: ObjId, kind: ObjKind, addr: u64) {
+fn note_use(id: ObjId, kind: ObjKind, addr: u64) {
     let shared = match kind {
         ObjKind::MUTEX => load::<i32>(addr + MUTEX_KIND) & PSHARED_BIT != 0,
         ObjKind::COND => load::<i32>(addr + COND_WREFS) & 1 != 0,
@@ -264,7 +264,7 @@ pub fn sem(addr: u64) -> ObjId {
     let key = key(ObjKind::SEM, addr);
     let id = made(model().sem_at(key, value));
     if key.space & SHARED != 0 {
-        is_used(id, ObjKind::SEM, addr);
+        note_use(id, ObjKind::SEM, addr);
     }
     id
 }

@@ -252,7 +252,7 @@ extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     }
     if !sent {
         let at = load(info + 16);
-        track().uses(at, at + 1);
+        track().uses(at, at.saturating_add(1));
     }
     let entered = shield::enter();
     fault(signal, sent, info, context);
