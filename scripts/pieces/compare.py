@@ -23,6 +23,8 @@ MOST, SECONDS = 3000, 20
 OTHERS = ["--bound", "--max-executions", "--time", "--once", "--save", "--resume", "--max-depth", "--checkpoint", "--output", "--random", "-j", "--with"]
 
 
+# An execution of it ends early (an assertion that fails): in pieces a trace may be run twice.
+ENDS = ["inherit_circle"]
 # What vsrun tells of each execution: the number of its trace, the same for all executions of it.
 TELLS = dict(os.environ, VSRUN_LOG="vsrun::explore=debug")
 # Of a search that has not seen all that threads do to memory.
@@ -144,7 +146,8 @@ for path in sorted(glob.glob(tests + "/*.expect")):
                 twice[what] += report["executions"] - len(report["traces"])
             if parts["executions"] != whole["executions"]:
                 counts.append(f"{called} {whole['executions']} {parts['executions']}")
-                parts["executions"] = whole["executions"]
+                if short != "1" or base in ENDS:
+                    parts["executions"] = whole["executions"]
             # What a process sends its parent when it ends depends on what the thread that has made it is about, which is no reason for a search that is not
             # split to look for the other order.
             more = len(parts["traces"] - of_whole)
