@@ -45,6 +45,8 @@ static int attached(void)
     return (int)ds.shm_nattch;
 }
 static void attaches(void) { MUST(shmat(id, NULL, 0) == (void *)-1 || shmat(id, NULL, 0) == (void *)-1); }
+/* Something is there already: counted for a moment. */
+static void attaches_in_vain(void) { MUST(shmat(id, memory, 0) != (void *)-1 || errno != EINVAL); }
 static void attaches_once(void) { MUST(shmat(id, NULL, 0) == (void *)-1); }
 /* For a moment the kernel counts the call and the mapping. */
 static int is_twice(void) { return attached() == 4; }
@@ -73,7 +75,7 @@ static int is_nicer(void) { return getpriority(PRIO_PROCESS, child) == 2; }
 
 static const struct { const char *name; void (*set)(void); int (*tell)(void); } ALL[] = {
     { "seek", seeks, is_there },     { "read", seeks, reads },          { "pipe", shrinks, is_small }, { "option", reuses, is_reused },
-    { "attach", attaches, is_more }, { "detach", detaches, is_gone },   { "end", nothing, is_gone },   { "remove", removes, is_removed },
+    { "attach", attaches, is_more }, { "vain", attaches_in_vain, is_more }, { "detach", detaches, is_gone },   { "end", nothing, is_gone },   { "remove", removes, is_removed },
     { "link", links, is_linked },    { "nice", is_nice, is_nicer },      { "twice", attaches_once, is_twice },
     { "torn", removes, is_whole },   { "torn-told", removes, is_whole_to_tell },
 };

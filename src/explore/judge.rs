@@ -24,6 +24,9 @@ const EXITING: &str =
 const LIBC_THREADS: &str =
     "an execution did not follow its schedule and counts for nothing: how far threads of the C library \
                             have come (POSIX aio, getaddrinfo_a) is told by memory";
+const UNWATCHED: &str =
+    "an execution did not follow its schedule and counts for nothing: threads come to other steps by what some of them do to memory \
+                         unseen (the notes name it)";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
 /// Identity of the bug that the program overwrites vsrun's memory, before anybody has seen where.
@@ -105,6 +108,7 @@ pub(super) fn judge(
         Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::LibcThreads) => {
             Ok(Judged::Note(LIBC_THREADS.into()))
         }
+        Sign::Unfollowed(_) if worker.unseen_memory().is_some() => Ok(Judged::Note(UNWATCHED.into())),
         Sign::Unfollowed(step) => {
             let line = format!(
                 "execution {number} did not follow its schedule at step {}{}: {}",

@@ -190,6 +190,17 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
     // What was found is reported all the same; who asks again is heard again.
     tracee::forget_requests();
     let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
+    // A thread that ran without end may have waited for memory of which it was not known that others use it. With that known the search has come to the same
+    // state again: there the thread is part of a deadlock, or goes on.
+    let restarts = state.sharing.restarts();
+    if state.stop == Some(Stop::Over) {
+        let superseded = |bug: &mut Found| bug.kind == BugKind::Divergence && bug.best.restarts < restarts;
+        for path in found.extract_if(.., superseded).filter_map(|bug| bug.path) {
+            if let Err(e) = std::fs::remove_file(&path) {
+                state.counts.note(&format!("cannot remove {}: {e}", path.display()));
+            }
+        }
+    }
     let moved = put_in_order(&mut found);
     // One worker alone that stops at a bug has just looked at it.
     let unseen = |bug: &Found| bug.is_stale() || bug.is_seen_once();

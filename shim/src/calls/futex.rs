@@ -5,6 +5,7 @@ use vsrun_model::op::TRY;
 use vsrun_model::watch::Entry;
 use vsrun_model::{inject as fault, Kind, Op};
 
+use super::thread::begin_held_back;
 use super::{stream, sync, time};
 use crate::gate::touch::{about_to_change, changed, compared};
 use crate::gate::{self, end, inject, local, machine, me, mirror, model};
@@ -25,6 +26,8 @@ pub fn call(a: [u64; 6]) -> i64 {
     if let Err(error) = check(a) {
         return error;
     }
+    // pthread_create could not set the new thread up, and waits until that is over.
+    begin_held_back();
     let remember = |word: u64, expected: u32| model().set_out(local().cur, [0, word as i64, expected as i64]);
     match command {
         libc::FUTEX_WAIT if private && value as u32 == 2 && timeout == 0 && stream::is_one(addr) => stream::waits(addr),

@@ -184,7 +184,10 @@ fn create_thread(args: &CloneArgs) -> i64 {
         stacks::begins_on(t, [low, args.stack], core::mem::take(&mut local().next_stack));
         watched::anew(low, args.tls.max(args.stack) + THREAD_DATA - low);
     }
-    turn::start(t);
+    match local().sets_up == local().cur {
+        true => local().held_back = t,
+        false => turn::start(t),
+    }
     gate::deliver();
     vtid as i64
 }

@@ -2,6 +2,7 @@
 //! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
 
 use vsrun_model::arena::{Arena, Segment, POOL_ADDR, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::file::Use;
 use vsrun_model::inject as fault;
 use vsrun_model::object::SHARED;
 use vsrun_model::watch::Range;
@@ -212,14 +213,14 @@ fn index_of(id: i32) -> Option<u32> {
 
 /// The same for call `nr` in two steps: it is looked up, and then locked, unless it is gone by then (shm_obtain_object_check and
 /// ipc_valid_object in the kernel's ipc/shm.c).
-fn lock(nr: i64, id: i32) -> Result<u32, i64> {
+fn lock(nr: i64, id: i32, what: Use) -> Result<u32, i64> {
     let index = index_of(id).ok_or(EINVAL)?;
-    files::segment_looked_up(nr, id);
+    files::segment_looked_up(nr, id, what);
     index_of(id).map(|_| index).ok_or(EIDRM)
 }
 
 fn attach(id: i32, addr: u64, flags: i32) -> i64 {
-    let index = match lock(libc::SYS_shmat, id) {
+    let index = match lock(libc::SYS_shmat, id, Use::Write) {
         Ok(index) => index,
         Err(error) => return error,
     };
@@ -292,7 +293,7 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
         touch(buffer, 112);
     }
     let found = match command {
-        libc::IPC_STAT | 11 | 12 => lock(libc::SYS_shmctl, id),
+        libc::IPC_STAT | 11 | 12 => lock(libc::SYS_shmctl, id, Use::Read),
         // Whoever changes it does so while nobody can remove it.
         _ => index_of(id).ok_or(EINVAL),
     };

@@ -21,7 +21,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::object::{DIRECTORY, LOADER, STREAM_LIST};
 use vsrun_model::op::TRY;
-use vsrun_model::stream::{directory_use, libc_use, Kept, EXPLICIT};
+use vsrun_model::stream::{held_by, libc_use, Kept, EXPLICIT};
 use vsrun_model::world::{EXITS_TWICE, EXIT_STREAMS};
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Uid, NONE};
 
@@ -575,16 +575,22 @@ pub fn uses(what: Kept, function: &str) {
     gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
 }
 
-/// The function of that name works on a directory that is read, under its lock, which libc then finds free. What it asks the kernel may be a place to switch.
-pub fn in_directory<R>(dir: u64, function: &str, work: impl FnOnce() -> R) -> R {
+/// The function of that name works on what is at `at`, under a lock of libc's, which libc then finds free. What it asks the kernel may be a place to
+/// switch. `what`: flag of its object.
+pub fn under_lock<R>(at: u64, what: u32, function: &str, work: impl FnOnce() -> R) -> R {
     if is_unseen() {
         return work();
     }
-    let (space, at) = space_of(dir);
-    let id = made(model().object_at(space, ObjKind::STREAM, at, DIRECTORY));
-    let on = |kind| Op::on(kind, id).with(EXPLICIT).arg(directory_use(function));
+    let (space, at) = space_of(at);
+    let id = made(model().object_at(space, ObjKind::STREAM, at, what));
+    let on = |kind| Op::on(kind, id).with(EXPLICIT).arg(held_by(function));
     gate::pass(on(Kind::STREAM_LOCK));
     let result = work();
     gate::pass(on(Kind::STREAM_UNLOCK));
     result
+}
+
+/// The function of that name works on a directory that is read.
+pub fn in_directory<R>(dir: u64, function: &str, work: impl FnOnce() -> R) -> R {
+    under_lock(dir, DIRECTORY, function, work)
 }

@@ -4,11 +4,12 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
+use vsrun_model::object::THREAD_DATA;
 use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{files, sync};
-use crate::gate::{self, end, inject, local, me, mirror, model, world};
+use super::{files, stream, sync};
+use crate::gate::{self, end, inject, local, me, mirror, model, turn, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -99,14 +100,13 @@ pub fn about(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
     call3(function, pthread, a, b)
 }
 
-/// The same of a function that has libc's lock on what it keeps of the thread's policy while it makes its calls.
-pub fn about_policy(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
+/// The same of the function of that name, which has libc's lock on what it keeps of the thread while it makes its calls.
+pub fn about_locked(name: &str, pthread: u64, function: u64, a: u64, b: u64) -> i32 {
     asked_about(pthread);
-    let t = thread_of(pthread);
-    if t != NONE {
-        files::policy_locked(t);
+    if thread_of(pthread) == NONE {
+        return call3(function, pthread, a, b);
     }
-    call3(function, pthread, a, b)
+    stream::under_lock(pthread, THREAD_DATA, name, || call3(function, pthread, a, b))
 }
 
 /// ATTR_FLAG_DETACHSTATE in the flags of pthread_attr_t (glibc).
@@ -119,6 +119,36 @@ fn has_own_stack(attr: u64) -> bool {
     attr != 0 && load::<i32>(attr + 8) & 8 != 0
 }
 
+/// Whether libc starts a thread with these attributes with the thread's lock held, which that takes first, and then sets its processors or its policy (glibc,
+/// nptl/pthread_create.c: stopped_start).
+fn sets_up(attr: u64) -> bool {
+    /// ATTR_FLAG_NOTINHERITSCHED, and where what came later than the attributes is: first the set of processors.
+    const OWN_POLICY: i32 = 2;
+    const MORE: u64 = 40;
+    if attr == 0 {
+        return local().sets_up_others;
+    }
+    let more: u64 = load(attr + MORE);
+    load::<i32>(attr + 8) & OWN_POLICY != 0 || more != 0 && load::<u64>(more) != 0
+}
+
+/// The thread that pthread_create makes begins, which libc has held back.
+pub fn begin_held_back() {
+    if local().sets_up == local().cur && local().held_back != NONE {
+        turn::start(core::mem::replace(&mut local().held_back, NONE));
+    }
+}
+
+/// pthread_setattr_default_np.
+pub fn set_default(attr: u64) -> i32 {
+    let sets_up = sets_up(attr);
+    let result = call1(libc_functions().pthread_setattr_default_np, attr);
+    if result == 0 {
+        local().sets_up_others = sets_up;
+    }
+    result
+}
+
 /// pthread_create.
 pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     // It fails as a whole, here: what is noted for the clone call must be this thread's when that is made.
@@ -127,8 +157,12 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     }
     local().next_start = start;
     (local().next_detached, local().next_stack) = (is_detached(attr), !has_own_stack(attr));
+    if sets_up(attr) {
+        local().sets_up = local().cur;
+    }
     let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
-    local().next_start = 0;
+    begin_held_back();
+    (local().next_start, local().sets_up) = (0, NONE);
     (local().next_detached, local().next_stack) = (false, false);
     result
 }
@@ -282,7 +316,7 @@ functions! {
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir
-    pthread_setattr_default_np pthread_getattr_default_np
+    pthread_setattr_default_np pthread_getattr_default_np pthread_getattr_np
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
     pthread_getaffinity_np pthread_setaffinity_np __register_atfork dlmopen makecontext _IO_list_lock _IO_list_unlock
 }

@@ -105,6 +105,12 @@ pub struct Local {
     pub next_detached: bool,
     /// See `next_start`: its stack is libc's, and nobody else's business once the thread is over.
     pub next_stack: bool,
+    /// The thread in pthread_create, if it has libc's lock of the new thread until it has set that up, or [`NONE`].
+    pub sets_up: Tid,
+    /// The new thread, which waits for that, or [`NONE`].
+    pub held_back: Tid,
+    /// That is so of threads that are created without attributes.
+    pub sets_up_others: bool,
     /// The program has made a context (makecontext).
     pub contexts: bool,
     /// The call that is under way is to pass its return, with which signals are handled: see `turn::returns`.
@@ -194,14 +200,15 @@ impl Local {
     pub fn digest(&self) -> [u64; 2] {
         #[rustfmt::skip]
         let Local {
-            phase: _, pid, cur: _, next_start, next_detached, next_stack, contexts, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
+            phase: _, pid, cur: _, next_start, next_detached, next_stack, sets_up, held_back, sets_up_others, contexts, returns, delivering, mask_after, altstacks, borrowed, child_has_pidfd, n_ranges, ranges,
             actions, onces, n_onces, spin, text: _, stack: _, acts: _, quiet_since: _, touches, has_fenced: _, claims, own_uses: _, to_write, own_view,
             late_code, toss_traps, late_told, shares, made_keys, unwinder, streams_armed, streams_copied, exits, leaves, exiting, keeps_walk, removes,
             hooks: _, tells_pages: _, closed: _, outside: _, calls: _,
         } = self;
         let mut mixer = Mixer::new(Purpose::LOCAL);
         let h = &mut mixer;
-        (pid, next_start, next_detached, next_stack, contexts, returns, delivering, mask_after).hash(h);
+        (pid, next_start, next_detached, next_stack, sets_up, held_back, sets_up_others, contexts).hash(h);
+        (returns, delivering, mask_after).hash(h);
         (altstacks, borrowed, child_has_pidfd).hash(h);
         for range in &ranges[..*n_ranges] {
             (range.start, range.end, range.space, range.offset).hash(h);
@@ -236,6 +243,9 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     next_start: 0,
     next_detached: false,
     next_stack: false,
+    sets_up: NONE,
+    held_back: NONE,
+    sets_up_others: false,
     contexts: false,
     returns: false,
     delivering: false,

@@ -7,7 +7,7 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    about, about_policy, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
+    about, about_locked, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
     set_cancel_type, test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
@@ -130,11 +130,13 @@ symbols! {
     fn pthread_getcpuclockid(pthread: u64, clock: u64) -> i32 =
         about(pthread, libc_functions().pthread_getcpuclockid, clock, 0);
     fn pthread_getschedparam(pthread: u64, policy: u64, parameters: u64) -> i32 =
-        about_policy(pthread, libc_functions().pthread_getschedparam, policy, parameters);
+        about_locked("pthread_getschedparam", pthread, libc_functions().pthread_getschedparam, policy, parameters);
     fn pthread_setschedparam(pthread: u64, policy: i32, parameters: u64) -> i32 =
-        about_policy(pthread, libc_functions().pthread_setschedparam, policy as u64, parameters);
+        about_locked("pthread_setschedparam", pthread, libc_functions().pthread_setschedparam, policy as u64, parameters);
     fn pthread_setschedprio(pthread: u64, priority: i32) -> i32 =
-        about_policy(pthread, libc_functions().pthread_setschedprio, priority as u64, 0);
+        about_locked("pthread_setschedprio", pthread, libc_functions().pthread_setschedprio, priority as u64, 0);
+    fn pthread_getattr_np(pthread: u64, attr: u64) -> i32 =
+        about_locked("pthread_getattr_np", pthread, libc_functions().pthread_getattr_np, attr, 0);
     fn pthread_getaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =
         about(pthread, libc_functions().pthread_getaffinity_np, size, set);
     fn pthread_setaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =

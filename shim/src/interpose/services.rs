@@ -5,7 +5,7 @@ use vsrun_model::stream::Kept;
 use vsrun_model::world::LIBC_THREADS;
 
 use crate::calls::stream::{in_directory, uses};
-use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
+use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions, set_default};
 use crate::gate::shield;
 use crate::gate::{end, local, model};
 
@@ -45,7 +45,7 @@ symbols! {
 symbols! {
     fn pthread_setattr_default_np(attributes: u64) -> i32 = {
         uses(Kept::ATTRIBUTES, "pthread_setattr_default_np");
-        call1(libc_functions().pthread_setattr_default_np, attributes)
+        set_default(attributes)
     };
     fn pthread_getattr_default_np(attributes: u64) -> i32 = {
         uses(Kept::ATTRIBUTES, "pthread_getattr_default_np");

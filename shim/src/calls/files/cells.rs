@@ -8,7 +8,7 @@
 use vsrun_model::fd::{DescId, DescKind};
 use vsrun_model::file::{Use, LOOKS_FOR};
 use vsrun_model::op::TRY;
-use vsrun_model::{Kind, Op, Pid, ProcState, ThreadState, Tid};
+use vsrun_model::{Kind, Op, Pid, ProcState, ThreadState, Tid, NONE};
 
 use super::descriptors::{each_written, file_of, only_reads};
 use super::layer::watches;
@@ -229,7 +229,8 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         }
         libc::SYS_shmget => ids(Cell::SegmentKeys, id, a[2] as i32, uses),
         libc::SYS_semget => named_ids(Cell::SetIds, id, a[2] as i32, uses),
-        libc::SYS_shmat => uses.replaces(Cell::Segment, segment(id), id.into()),
+        // It is counted by a step of its own.
+        libc::SYS_shmat => uses.named(Cell::Segment, segment(id), id.into(), Use::Read),
         libc::SYS_shmdt => {
             let ranges = &local().ranges[..local().n_ranges];
             let range = ranges.iter().find(|r| r.start == a[0] && r.segment != 0);
@@ -421,7 +422,7 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
 /// Performs call `nr` by `call`, after a visible operation if what it uses is shared.
 #[inline]
 pub fn with_cells(nr: i64, a: [u64; 6], call: impl FnOnce() -> i64) -> i64 {
-    if !world().concurrent || !has_line(nr) || !watches() {
+    if !world().concurrent || !has_line(nr) || !watches() || sets_new_thread_up(nr) {
         return call();
     }
     let same = turn(nr, &a);
@@ -432,6 +433,13 @@ pub fn with_cells(nr: i64, a: [u64; 6], call: impl FnOnce() -> i64) -> i64 {
         fiber().looked = same;
     }
     result
+}
+
+/// libc sets up the thread that it makes, with that thread's lock held: it has not begun, and whoever asks libc about it waits.
+fn sets_new_thread_up(nr: i64) -> bool {
+    local().held_back != NONE
+        && local().sets_up == local().cur
+        && matches!(nr, any_of!(SYS_sched_setaffinity SYS_sched_setscheduler))
 }
 
 /// In the place of what tells the same question again: nothing was asked, and whether the call is in vain is its own matter.
@@ -557,10 +565,10 @@ pub fn segment_changes(nr: i64, id: i32) {
     further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), Use::Write));
 }
 
-/// Call `nr`, which is under way, has looked up the segment of that id and is about to see whether it is gone meanwhile: a place to switch
-/// where others can tell.
-pub fn segment_looked_up(nr: i64, id: i32) {
-    further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), Use::Read));
+/// Call `nr`, which is under way, has looked up the segment of that id and is about to see whether it is gone meanwhile, and to change who has it (`what`)
+/// or to tell that: a place to switch where others can tell.
+pub fn segment_looked_up(nr: i64, id: i32, what: Use) {
+    further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), what));
 }
 
 /// Call `nr`, which is under way, sets the policy of thread `t`, and the nice value that it has read before.
@@ -572,17 +580,9 @@ pub fn policy_changes(nr: i64, t: Tid) {
     });
 }
 
-/// libc takes its lock on what it keeps of the policy of thread `t`, and makes calls about that while it has it: who comes first is told.
-pub fn policy_locked(t: Tid) {
-    further_step(libc::SYS_sched_setscheduler, |uses| {
-        uses.thread(Cell::Policy, t, Use::Write);
-        uses.thread(Cell::Nice, t, Use::Write);
-    });
-}
-
 /// Call `nr`, which is under way, uses `what` in a step of its own: a place to switch where others can tell.
 fn further_step(nr: i64, what: impl FnOnce(&mut Uses)) {
-    if world().concurrent && watches() {
+    if world().concurrent && watches() && !sets_new_thread_up(nr) {
         let mut uses = Uses::NOTHING;
         what(&mut uses);
         pass(nr, &uses);

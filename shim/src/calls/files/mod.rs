@@ -24,8 +24,8 @@ mod walk;
 pub use answer::{ask, call, keep_walk, known_as, locate};
 pub use awaited::{expect, names_made};
 pub use cells::{
-    action_is_shared, copied, ending, group_told, is_there, kept, own_name, policy_changes, policy_locked, queue_mask,
-    replaced, segment_changes, segment_looked_up, sets_what_is_copied, thread_told, thread_with_id, with_cells,
+    action_is_shared, copied, ending, group_told, is_there, kept, own_name, policy_changes, queue_mask, replaced,
+    segment_changes, segment_looked_up, sets_what_is_copied, thread_told, thread_with_id, with_cells,
 };
 pub use descriptors::{copy as copy_descriptor, description, forget as forget_descriptor, know_streams, received};
 pub use layer::{is_made, is_private};

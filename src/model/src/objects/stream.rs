@@ -3,17 +3,18 @@
 //!
 //! The lock of a stream is recursive and belongs to a thread, not to an operation: how often its owner has taken it is counted by
 //! libc, in the stream. Here it is taken once, by the first, and given back by the last. A thread that ends keeps it. That of a directory
-//! is held while one function works on it, which may be a place to switch where others change the directory.
+//! is held while one function works on it, which may be a place to switch where others change the directory; so is the lock of a thread's under
+//! which libc asks the kernel about the thread's policy and stack.
 //! When taking it is a visible operation, and when it only passes, says `sched::stream`.
 
 use super::mutex::{acquires, releases};
 use super::row::*;
 use crate::base::numbers;
-use crate::state::{ObjKind, Object, DIRECTORY, LOADER, STREAM_LIST, UNWINDER};
+use crate::state::{ObjKind, Object, DIRECTORY, LOADER, STREAM_LIST, THREAD_DATA, UNWINDER};
 
 kinds! {
-    /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told; of a directory, whose order always
-    /// can, which function takes it ([`directory_use`]).
+    /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told; where it always
+    /// can, which function takes it ([`held_by`]).
     STREAM_LOCK = 45, "stream_lock" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.stream_ready(t, op.obj) || op.has(TRY)), |q| q.lock_is_free(q.act.op.obj)),
@@ -22,7 +23,7 @@ kinds! {
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::By(|op| match () {
-            () if op.arg > 1 => DIRECTORY_USES.get(op.arg as usize - 2).map_or("dir_lock", |name| name),
+            () if op.arg > 1 => HOLDERS.get(op.arg as usize - 2).map_or("libc_lock", |name| name),
             () if !op.has(EXPLICIT) => "stdio_lock",
             () if op.has(TRY) => "ftrylockfile",
             () => "flockfile",
@@ -39,7 +40,7 @@ kinds! {
         role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| match () {
-            () if op.arg > 1 => "dir_unlock",
+            () if op.arg > 1 => "libc_unlock",
             () if op.has(EXPLICIT) => "funlockfile",
             () => "stdio_unlock",
         }), OBJECT),
@@ -86,6 +87,7 @@ impl Object {
     pub fn kind_name(&self) -> &'static str {
         match self.key.kind {
             ObjKind::STREAM if self.flags & DIRECTORY != 0 => "directory",
+            ObjKind::STREAM if self.flags & THREAD_DATA != 0 => "what libc keeps of a thread",
             kind => kind.name(),
         }
     }
@@ -110,12 +112,21 @@ pub fn libc_use(function: &str) -> i64 {
     LIBC_USES.iter().position(|name| *name == function).unwrap_or(LIBC_USES.len()) as i64
 }
 
-/// The functions that take the lock of a directory.
-const DIRECTORY_USES: [&str; 4] = ["readdir", "telldir", "seekdir", "rewinddir"];
+/// The functions that hold a lock of libc's while they work: that of a directory, and one of a thread's.
+const HOLDERS: [&str; 8] = [
+    "readdir",
+    "telldir",
+    "seekdir",
+    "rewinddir",
+    "pthread_getschedparam",
+    "pthread_setschedparam",
+    "pthread_setschedprio",
+    "pthread_getattr_np",
+];
 
-/// [`Op::arg`] of the lock of a directory that is taken and given back by the function of that name.
-pub fn directory_use(function: &str) -> i64 {
-    2 + DIRECTORY_USES.iter().position(|name| *name == function).unwrap_or(DIRECTORY_USES.len()) as i64
+/// [`Op::arg`] of a lock of libc's that is taken and given back by the function of that name.
+pub fn held_by(function: &str) -> i64 {
+    2 + HOLDERS.iter().position(|name| *name == function).unwrap_or(HOLDERS.len()) as i64
 }
 
 /// 1 + the owner.
