@@ -1,6 +1,6 @@
 //! What an execution does to memory, as it is told.
 
-use vsrun_model::library::FUNCTIONS;
+use vsrun_model::library::{Does, Function, FUNCTIONS};
 use vsrun_model::watch::{Entry, Record};
 use vsrun_model::{Pid, Tid};
 
@@ -51,9 +51,20 @@ impl Access {
 
     /// It is made by a function that frees blocks.
     pub fn frees(&self) -> bool {
-        let number = self.site & !Entry::FUNCTION;
-        let function = FUNCTIONS.get(number as usize).filter(|_| self.site & Entry::FUNCTION != 0);
-        function.is_some_and(|function| matches!(function.name, "free" | "realloc" | "reallocarray"))
+        self.function().is_some_and(|function| matches!(function.name, "free" | "realloc" | "reallocarray"))
+    }
+
+    /// It is the use of a lock, a semaphore or the like, by which no data is read.
+    pub fn is_of_object(&self) -> bool {
+        const OBJECTS: [&str; 6] =
+            ["pthread_mutex_", "pthread_cond_", "pthread_rwlock_", "pthread_spin_", "pthread_barrier_", "sem_"];
+        let concerns = |function: &Function| OBJECTS.iter().any(|of| function.name.starts_with(of));
+        !self.write && self.function().is_some_and(|function| function.does == Does::Nothing && concerns(function))
+    }
+
+    /// The function of libc that makes it, if one does.
+    fn function(&self) -> Option<&'static Function> {
+        FUNCTIONS.get((self.site & !Entry::FUNCTION) as usize).filter(|_| self.site & Entry::FUNCTION != 0)
     }
 }
 

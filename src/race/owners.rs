@@ -169,8 +169,8 @@ impl Owners<'_> {
 
     /// `thread` uses memory in that segment of its code, or claims it.
     fn event(&mut self, (thread, segment): (Tid, u32), access: Access, claim: Option<Claim>) {
-        // A free is no use.
-        if access.frees() {
+        // A free is no use, and a lock in memory that somebody owns may be for others to tell him by.
+        if access.frees() || access.is_of_object() {
             return;
         }
         let regions = self.within(access.space, access.address, access.address.saturating_add(access.size));

@@ -136,7 +136,7 @@ impl Worker {
         }
         if self.arena.control.watching.wide > 0 {
             return Some(
-                "one instruction, function of libc or system call used several words of memory that others use meanwhile, or one whose address is in memory itself: that was one step, \
+                "one instruction, function of libc or system call used several words of memory that others use meanwhile, or one in several accesses, or one whose address is in memory itself: that was one step, \
                  others coming in between was not explored"
                     .into(),
             );

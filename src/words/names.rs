@@ -2,7 +2,7 @@
 
 use vsrun_model::channel::ChanKind;
 use vsrun_model::fd::{FLAGS, FREE};
-use vsrun_model::object::{Key, ObjKind, SHARED};
+use vsrun_model::object::{Key, ObjKind, SHARED, THREAD_DATA};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
@@ -99,6 +99,12 @@ fn name_from(world: &World, id: ObjId, within: u64, symbol: &dyn Fn(&Key) -> Opt
         ObjKind::NAMES => return "names".to_string(),
         ObjKind::PATHS => return "names of files".to_string(),
         ObjKind::DESCRIPTOR => return descriptor_name(key.addr),
+        // A thread that has its place from another one has its name, too.
+        ObjKind::STREAM if object.flags & THREAD_DATA != 0 => {
+            if let Some(t) = world.thread_by_fs(key.space, key.addr) {
+                return format!("what libc keeps of {}", thread_name(world, t));
+            }
+        }
         ObjKind::CHANNEL => return socket_name(world, id).unwrap_or_else(|| channel_name(world, object)),
         _ => {}
     }

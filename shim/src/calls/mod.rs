@@ -54,4 +54,5 @@ pub mod timer;
 pub mod toss;
 pub mod uncontrolled;
 pub mod unwinder;
+pub mod used;
 pub mod waitv;

@@ -1,15 +1,18 @@
 //! Mutexes, spin locks, read-write locks, condition variables, barriers.
 
 use vsrun_model::object::LAST_IGNORED;
-use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
+use vsrun_model::{inject as fault, op, Kind, ObjId, Op};
 
 use super::time::timed;
+use super::used::used;
 use super::{sync, thread};
 use crate::gate::{self, inject, local, machine};
-use crate::sys::{errno::EINTR, load, ret_pthread, store};
+use crate::sys::{errno::EINTR, load, ret_pthread};
 
-/// An operation on the lock `id` at `addr`, whose memory shows whether it is held; `shape` adds flags or a deadline.
-fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+/// An operation on the lock at `addr`, which `of` looks up and whose memory shows whether it is held; `shape` adds flags or a deadline.
+fn pass(kind: Kind, addr: u64, of: fn(u64) -> ObjId, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    used(addr, kind);
+    let id = of(addr);
     ret_pthread(match shape(Op::on(kind, id)) {
         Ok(op) => gate::pass_mirrored(op, Some((addr, id))),
         Err(error) => error,
@@ -18,7 +21,7 @@ fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i
 
 /// Locks the mutex at `m`.
 pub fn lock(m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    pass(Kind::MUTEX_LOCK, m, sync::mutex(m), shape)
+    pass(Kind::MUTEX_LOCK, m, sync::mutex, shape)
 }
 
 /// Locks the mutex at `m`, giving up at an absolute time. libc looks at that only where it has to wait: one before the beginning of
@@ -38,11 +41,12 @@ pub fn timed_lock(m: u64, clock: i32, abstime: u64) -> i32 {
 
 /// Unlocks the mutex at `m`.
 pub fn unlock(m: u64) -> i32 {
-    pass(Kind::MUTEX_UNLOCK, m, sync::mutex(m), Ok)
+    pass(Kind::MUTEX_UNLOCK, m, sync::mutex, Ok)
 }
 
 /// Destroys the mutex at `m`.
 pub fn mutex_destroy(m: u64) -> i32 {
+    used(m, Kind::MUTEX_DESTROY);
     let result = gate::pass(Op::on(Kind::MUTEX_DESTROY, sync::mutex(m)));
     if result == 0 {
         sync::mutex_gone(m);
@@ -52,23 +56,23 @@ pub fn mutex_destroy(m: u64) -> i32 {
 
 /// pthread_spin_init.
 pub fn spin_init(s: u64) -> i32 {
-    store(s, 1i32);
-    sync::create(ObjKind::SPIN, s, 0);
+    sync::spin_init(s);
     0
 }
 
 /// Locks or unlocks the spin lock at `s`.
 pub fn spin(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    pass(kind, s, sync::spin(s), shape)
+    pass(kind, s, sync::spin, shape)
 }
 
 /// Locks or unlocks the read-write lock at `l`.
 pub fn rwlock(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    pass(kind, l, sync::rwlock(l), shape)
+    pass(kind, l, sync::rwlock, shape)
 }
 
 /// Destroys the read-write lock at `l`.
 pub fn rwlock_destroy(l: u64) -> i32 {
+    used(l, Kind::RW_DESTROY);
     let result = gate::pass(Op::on(Kind::RW_DESTROY, sync::rwlock(l)));
     sync::rwlock_gone(l);
     ret_pthread(result)
@@ -77,6 +81,8 @@ pub fn rwlock_destroy(l: u64) -> i32 {
 /// Waits on the condition variable at `c` with the mutex at `m`.
 /// glibc heeds a request to end once it has released the mutex.
 pub fn cond_wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    used(c, Kind::COND_WAIT);
+    used(m, Kind::MUTEX_UNLOCK);
     let mutex = sync::mutex(m);
     if inject::strikes(fault::SPURIOUS) {
         // Woken by nobody: the mutex has been free for a while.
@@ -100,14 +106,22 @@ pub fn cond_wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i
 
 /// Wakes one waiter of the condition variable at `c` or all.
 pub fn cond_wake(kind: Kind, c: u64) -> i32 {
+    used(c, kind);
     ret_pthread(gate::pass(Op::on(kind, sync::cond(c))))
 }
 
 /// Destroys the condition variable at `c`.
 pub fn cond_destroy(c: u64) -> i32 {
+    used(c, Kind::COND_DESTROY);
     let result = gate::pass(Op::on(Kind::COND_DESTROY, sync::cond(c)));
     sync::cond_gone(c);
     ret_pthread(result)
+}
+
+/// Destroys the barrier at `b`.
+pub fn barrier_destroy(b: u64) -> i32 {
+    used(b, Kind::BARRIER_DESTROY);
+    ret_pthread(gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))))
 }
 
 /// pthread_barrier_init.
@@ -121,6 +135,7 @@ pub fn barrier_init(b: u64, attr: u64, count: u32) -> i32 {
 
 /// pthread_barrier_wait, by the call that returns to `caller`: the model tells one of the threads 1, the others 0.
 pub fn barrier_wait(b: u64, caller: u64) -> i32 {
+    used(b, Kind::BARRIER_WAIT);
     let flags = if machine().is_ignored(local().cur, caller) { LAST_IGNORED } else { 0 };
     match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b)).with(flags)) {
         0 => 0,

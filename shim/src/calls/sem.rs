@@ -3,6 +3,7 @@
 use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::{op, Key, Kind, ObjKind, Op};
 
+use super::used::used;
 use super::{shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
 use crate::sys::errno::*;
@@ -10,6 +11,7 @@ use crate::sys::{cstr, ret, store};
 
 /// Performs an operation on the semaphore at `s`; `shape` adds flags or a deadline. The result is as libc gives it.
 pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    used(s, kind);
     let id = sync::sem(s);
     let result = match shape(Op::on(kind, id)) {
         Ok(op) => gate::pass(op),
@@ -37,6 +39,12 @@ pub fn init(s: u64, shared: bool, value: u32) -> i32 {
     }
     sync::sem_init(s, shared, value);
     0
+}
+
+/// sem_destroy.
+pub fn destroy(s: u64) -> i32 {
+    used(s, Kind::SEM_DESTROY);
+    ret(gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s)))) as i32
 }
 
 /// sem_getvalue.

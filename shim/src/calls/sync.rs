@@ -6,8 +6,9 @@
 //! object (its word is zero again although the model has an owner) is recognized on every path.
 
 use vsrun_model::object::*;
-use vsrun_model::{Key, ObjId};
+use vsrun_model::{Key, Misuse, ObjId};
 
+use super::used::{set_up, site};
 use crate::gate::{end, local, model, space_of, world};
 use crate::sys::{load, store, zero};
 
@@ -36,6 +37,16 @@ fn made(id: Option<ObjId>) -> ObjId {
 fn key(kind: ObjKind, addr: u64) -> Key {
     let (space, at) = space_of(addr);
     Key::new(space, kind, at)
+}
+
+/// `size` bytes at `addr` are about to become an object of that kind, by the function of that number.
+fn becomes(kind: ObjKind, addr: u64, size: u64, site: u32) {
+    set_up(addr, size, site);
+    if world().concurrent {
+        if let Some(id) = world().slept_for(key(kind, addr)) {
+            end::misuse(id, Misuse::SET_UP_BUSY);
+        }
+    }
 }
 
 /// A new object at `addr`, whatever was there.
@@ -131,6 +142,7 @@ pub fn mutex_init(addr: u64, attr: u64) {
     if attr >> 28 & 3 == 2 {
         end::unsupported(&[b"a mutex with a priority ceiling (PTHREAD_PRIO_PROTECT)"]);
     }
+    becomes(ObjKind::MUTEX, addr, 40, const { site("pthread_mutex_init") });
     zero(addr, 40);
     store(addr + MUTEX_KIND, kind);
     let flags = mutex_flags(kind);
@@ -161,6 +173,7 @@ pub fn cond_is_monotonic(addr: u64) -> bool {
 /// pthread_cond_init.
 pub fn cond_init(addr: u64, attr: u64) {
     let attr: i32 = if attr == 0 { 0 } else { load(attr) };
+    becomes(ObjKind::COND, addr, 48, const { site("pthread_cond_init") });
     zero(addr, 48);
     store(addr + COND_WREFS, attr & 1 | attr & 2);
     create(ObjKind::COND, addr, if attr & 1 != 0 { PSHARED } else { 0 });
@@ -195,6 +208,7 @@ pub fn rwlock(addr: u64) -> ObjId {
 /// pthread_rwlock_init; `attr` is { int kind; int pshared }.
 pub fn rwlock_init(addr: u64, attr: u64) {
     let (kind, shared): (i32, i32) = if attr == 0 { (0, 0) } else { (load(attr), load(attr + 4)) };
+    becomes(ObjKind::RWLOCK, addr, 56, const { site("pthread_rwlock_init") });
     zero(addr, 56);
     store(addr + RWLOCK_SHARED, i32::from(shared != 0));
     store(addr + RWLOCK_FLAGS, kind);
@@ -208,6 +222,13 @@ pub fn rwlock_gone(addr: u64) {
 
 /// The word of a spin lock that is free (x86).
 const SPIN_FREE: i32 = 1;
+
+/// pthread_spin_init.
+pub fn spin_init(addr: u64) {
+    becomes(ObjKind::SPIN, addr, 4, const { site("pthread_spin_init") });
+    store(addr, SPIN_FREE);
+    create(ObjKind::SPIN, addr, 0);
+}
 
 /// The spin lock at `addr`. Zeros are no free one: who uses memory that was not initialized finds it locked.
 pub fn spin(addr: u64) -> ObjId {
@@ -223,11 +244,14 @@ pub fn spin(addr: u64) -> ObjId {
 
 /// The barrier at `addr`; one that was never initialized has no room for anybody.
 pub fn barrier(addr: u64) -> ObjId {
+    // Memory that is not there is a fault.
+    load::<u32>(addr);
     known(ObjKind::BARRIER, addr, 0)
 }
 
 /// pthread_barrier_init; `attr` is { int pshared }.
 pub fn barrier_init(addr: u64, attr: u64, count: u32) {
+    becomes(ObjKind::BARRIER, addr, 32, const { site("pthread_barrier_init") });
     zero(addr, 32);
     let shared = attr != 0 && load::<i32>(attr) != 0;
     store(addr + BARRIER_SHARED, if shared { PSHARED_BIT } else { 0 });
@@ -277,6 +301,7 @@ pub fn sem_named(addr: u64) {
 
 /// sem_init.
 pub fn sem_init(addr: u64, shared: bool, value: u32) {
+    becomes(ObjKind::SEM, addr, 32, const { site("sem_init") });
     zero(addr, 32);
     store(addr, value);
     store(addr + SEM_SHARED, if shared { PSHARED_BIT } else { 0 });

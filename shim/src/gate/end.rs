@@ -1,9 +1,9 @@
 //! The end of an execution.
 
 use vsrun_model::arena::Mode;
-use vsrun_model::{End, Pid, NONE};
+use vsrun_model::{End, Misuse, ObjId, Pid, NONE};
 
-use super::{arena, back, direct, local, model, others, pages, process_of, view, Phase};
+use super::{arena, back, direct, local, model, others, pages, process_of, view, world, Phase};
 use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
 use crate::sys::{complain, die, raw};
 
@@ -94,6 +94,14 @@ pub fn assertion(parts: &[&[u8]]) -> ! {
 pub fn freed(parts: &[&[u8]]) -> ! {
     model().finish_with(End::FREED, local().cur, parts);
     finish()
+}
+
+/// The running thread misuses an object: that ends the execution, unless it is allowed (`--allow-misuse`).
+pub fn misuse(object: ObjId, what: Misuse) {
+    if !world().allow_misuse {
+        model().finish(End::MISUSE, local().cur, object, what.0);
+        finish();
+    }
 }
 
 /// Ends the execution because more signals are pending than there is room for.

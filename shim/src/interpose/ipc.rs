@@ -1,13 +1,12 @@
 //! Semaphores and the System V message queues.
 
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{op, Kind};
 
 use super::io::failed;
 use crate::calls::sem::{self, pass, wait};
 use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
-use crate::calls::{buffers, files, msg, sync, sysv};
-use crate::gate;
+use crate::calls::{buffers, files, msg, sysv};
 use crate::net::guarded;
 use crate::sys::ret;
 
@@ -30,7 +29,7 @@ fn queues(nr: i64, a: [u64; 6]) -> i32 {
 
 symbols! {
     fn sem_init(s: u64, shared: i32, value: u32) -> i32 = sem::init(s, shared != 0, value);
-    fn sem_destroy(s: u64) -> i32 = ret(gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s)))) as i32;
+    fn sem_destroy(s: u64) -> i32 = sem::destroy(s);
     fn sem_wait(s: u64) -> i32 = wait(s, Ok);
     fn sem_timedwait(s: u64, abstime: u64) -> i32 = wait(s, |op| timed(op, libc::CLOCK_REALTIME, abstime));
     fn sem_clockwait(s: u64, clock: i32, abstime: u64) -> i32 = wait(s, |op| timed(op, clock, abstime));

@@ -3,8 +3,8 @@
 use vsrun_model::{op, Kind, Op};
 
 use crate::calls::pthread::{
-    barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy, spin,
-    spin_init, timed_lock, unlock,
+    barrier_destroy, barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock,
+    rwlock_destroy, spin, spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
     about, about_locked, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
@@ -71,8 +71,7 @@ symbols! {
     fn pthread_cond_signal(c: u64) -> i32 = cond_wake(Kind::COND_SIGNAL, c);
     fn pthread_cond_broadcast(c: u64) -> i32 = cond_wake(Kind::COND_BROADCAST, c);
     fn pthread_barrier_init(b: u64, attr: u64, count: u32) -> i32 = barrier_init(b, attr, count);
-    fn pthread_barrier_destroy(b: u64) -> i32 =
-        ret_pthread(gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))));
+    fn pthread_barrier_destroy(b: u64) -> i32 = barrier_destroy(b);
 }
 
 /// With where it returns to: whether the program looks at the result is known by that.

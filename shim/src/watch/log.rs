@@ -17,6 +17,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::compiler_fence;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use vsrun_model::library::number;
 use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
 use super::pages::{MorePages, Pages};
@@ -53,7 +54,7 @@ pub struct Touch {
     pub locked: bool,
     /// It writes only if what is there is what lies in rax, which is this.
     pub compares: Option<u64>,
-    /// It is the second word of an access to several of them.
+    /// It is the second word of an access to several of them, or a word that is used in parts.
     pub wide: bool,
     /// Where the registers of its thread are kept, see `state`; 0: nowhere.
     pub frame: u64,
@@ -602,10 +603,9 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     used(Touch { locked, in_call: false, ..of_call(address, size, site, writes) });
 }
 
-/// Records that a block of the heap is freed, which is a write to all of it. What of it is an object has its turn first; nobody can tell what comes
-/// between two of these.
-#[cfg(feature = "heap")]
-pub fn frees(address: u64, size: u64, site: u32) {
+/// Records that all of it is written by one that means it to be new: a block of the heap that is freed, memory that becomes a lock. What of it is an object
+/// has its turn first; nobody can tell what comes between two of these.
+pub fn sets_up(address: u64, size: u64, site: u32) {
     if has_object(address, size) {
         pieces(Touch { in_call: false, ..of_call(address, size, site, true) }, false);
     } else {
@@ -669,7 +669,8 @@ pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
 
 /// A part of a word that a call writes, or has written, has its turn if it is an object.
 fn has_turn(at: u64, size: u64, site: u32) {
-    if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
+    let touch = Touch { wide: is_in_parts(size, site, true), ..of_call(at, size, site, true) };
+    if has_object(at, size) && !is_used(touch) {
         forget_object(at);
     }
 }
@@ -707,7 +708,7 @@ pub fn pieces(all: Touch, one: bool) {
     each_word(all.address, all.size, |at, size| {
         if has_object(at, size) {
             let used = log().used + 1;
-            let wide = one && used == 2 && !all.locked;
+            let wide = one && !all.locked && (used == 2 || is_in_parts(size, all.site, all.writes));
             if !is_used(Touch { address: at, size, wide, ..all }) {
                 forget_object(at);
             }
@@ -721,6 +722,16 @@ pub fn pieces(all: Touch, one: bool) {
         }
     });
 }
+
+/// So many bytes of one word are not written, or copied, by one access, but by several: others may see the word in between. What reads texts has them
+/// in one load (of SSE2).
+fn is_in_parts(size: u64, site: u32, writes: bool) -> bool {
+    let copies = site & Entry::FUNCTION != 0 && ((site & !Entry::FUNCTION) as usize) < COPIES;
+    (writes || copies) && !size.is_power_of_two()
+}
+
+/// The first functions, up to and without this one, copy.
+const COPIES: usize = number("memset");
 
 /// The word at `address` is no object any more.
 fn forget_object(address: u64) {

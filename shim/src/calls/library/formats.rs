@@ -5,6 +5,7 @@ use vsrun_model::library::{number, Does, Function, BY_LIST};
 use super::frame::{real, wrote, Aside, Frame, List, GENERAL};
 use super::texts;
 use super::unknown::note_name;
+use crate::gate::machine;
 use crate::sys::load;
 use crate::watch;
 
@@ -253,6 +254,10 @@ impl Frame {
                 let aside = self.call.writes[0];
                 let written = u64::try_from(count).map_or(0, |n| n + 1);
                 let most = size.map_or(u64::MAX, |n| self.asked(n));
+                // It is put there piece by piece.
+                if written > 1 && watch::has_object(self.asked(to), written.min(most)) {
+                    machine().note_wide_use();
+                }
                 wrote(self.asked(to), aside, written.min(most), site);
             }
             Does::Prints { gives: Some(gives), .. } => {

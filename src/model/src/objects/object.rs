@@ -2,8 +2,8 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS, MUTEX_NORMAL, MUTEX_TYPE,
-    OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, ThreadState, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS, MUTEX_NORMAL,
+    MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
@@ -314,6 +314,16 @@ impl World {
     /// A new object at `key` with flags, whatever was there; with [`World::object_at`], one that may be there. `None`: no room.
     pub fn object_new(&mut self, key: Key, flags: u32) -> Option<ObjId> {
         self.make(key, |new| new.flags = flags)
+    }
+
+    /// The object at `key`, if a thread waits for it. If it becomes another one, nobody wakes that thread.
+    pub fn slept_for(&self, key: Key) -> Option<ObjId> {
+        let id = self.find(key)?;
+        let waits = |t: Tid| {
+            let thread = &self.threads[t];
+            thread.state == ThreadState::PARKED && thread.pending.names(id) && self.choices(t) == 0
+        };
+        (0..self.threads.len).any(waits).then_some(id)
     }
 
     /// A new barrier for `count` threads.

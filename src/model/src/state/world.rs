@@ -170,6 +170,7 @@ numbers! {
     DESTROY_BUSY = 4, "destruction of an object that is in use";
     WAIT_UNOWNED = 5, "wait on a condition variable with a mutex that the thread does not own";
     JOIN_TWICE = 6, "join of a thread that another call joins, or has joined";
+    SET_UP_BUSY = 7, "initialization of an object that a thread waits for, which sleeps on";
 }
 
 /// What [`World::perform`] did.
