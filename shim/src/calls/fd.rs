@@ -75,6 +75,19 @@ pub fn refused(error: i64) -> i64 {
     error
 }
 
+/// Fails as a call does that takes a number before it does anything else, where the program may have no more.
+pub fn needs_number() -> Result<(), i64> {
+    if fiber().reserved[0] != 0 {
+        return Ok(());
+    }
+    let number = raw!(libc::SYS_fcntl, PLACE_FD, libc::F_DUPFD_CLOEXEC, 0);
+    if number < 0 {
+        return Err(refused(number));
+    }
+    raw!(libc::SYS_close, number);
+    Ok(())
+}
+
 /// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
 pub fn install(desc: DescId, cloexec: bool) -> i64 {
     let command = if cloexec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };

@@ -67,6 +67,7 @@ impl QueueName {
 fn open(name: u64, flags: i32, mode: u32, attr: u64) -> Result<i64, i64> {
     let asked = (attr != 0).then(|| (load::<i64>(attr + 8), load::<i64>(attr + 16)));
     let name = QueueName::read(name)?;
+    fd::needs_number()?;
     if flags & libc::O_CREAT != 0 {
         files::queue_mask();
     }

@@ -4,7 +4,7 @@ use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::{op, Key, Kind, ObjKind, Op};
 
 use super::used::used;
-use super::{shm, sync, thread};
+use super::{fd, shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
 use crate::sys::errno::*;
 use crate::sys::{cstr, ret, store};
@@ -68,6 +68,10 @@ fn fail(error: i64) -> u64 {
 /// sem_open: the semaphore's address, or 0.
 pub fn open(name: u64, flags: i32, value: u32) -> u64 {
     let Some(name) = plain_name(name) else { return fail(EINVAL) };
+    // libc opens a file for it.
+    if let Err(error) = fd::needs_number() {
+        return fail(error);
+    }
     gate::pass(Op::on(Kind::NAME, sync::names()));
     if let Some(id) = world().name_find(ObjKind::SEM, name) {
         if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {

@@ -293,6 +293,9 @@ pub fn look_again() {
 /// accept.
 pub fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     let socket = world().sockets[of(desc)];
+    if let Err(error) = fd::needs_number() {
+        return error;
+    }
     if socket.is_dgram() {
         return EOPNOTSUPP;
     }
