@@ -102,6 +102,9 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     if !matches!(nr, any_of!(SYS_rt_sigprocmask SYS_rseq SYS_set_robust_list SYS_mprotect SYS_madvise SYS_brk)) {
         gate::drain_stores();
     }
+    if within && matches!(nr, any_of!(SYS_write SYS_writev)) {
+        stream::copy_written(Some(a[0] as i32));
+    }
     if context != 0 {
         taken::by_number(nr, a, load(context + reg::RIP));
     }

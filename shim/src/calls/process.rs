@@ -97,6 +97,7 @@ fn dies_first() {
 fn announce_fork() {
     numbers::copied(true);
     files::copied(libc::SYS_fork, true, true);
+    stream::copies();
     gate::pass(Op::new(Kind::FORK));
     numbers::kept();
     files::kept();

@@ -215,6 +215,41 @@ pub fn arm_all() {
     look_at_list();
 }
 
+/// What is written to it stays in its buffer for a while.
+fn keeps_writes(file: u64) -> bool {
+    const UNBUFFERED: u32 = 2;
+    load::<u32>(file) & (NO_WRITES | UNBUFFERED) == 0
+}
+
+/// The running thread forks, beside others: the child gets what is in the streams.
+pub fn copies() {
+    if !is_armed() {
+        return;
+    }
+    for i in 0..streams().n {
+        let stream = streams().known[i];
+        if stream.is_file() && !stream.closing && keeps_writes(stream.file) {
+            machine().stream_is_copied(local().cur, object(&stream));
+        }
+    }
+}
+
+/// libc writes to this descriptor, or what is in all streams, in a process that may be the child of one with several threads.
+pub fn copy_written(number: Option<i32>) {
+    if !local().streams_copied || local().borrowed {
+        return;
+    }
+    let parent = world().procs[local().pid].creator;
+    for i in 0..streams().n {
+        let stream = streams().known[i];
+        let is_it = || number.is_none_or(|number| load::<i32>(stream.file + FILENO) == number);
+        if stream.is_file() && keeps_writes(stream.file) && is_it() {
+            let key = stream.key();
+            machine().copied_stream_tells(Key::new(parent, key.kind, key.addr));
+        }
+    }
+}
+
 /// First steps of a forked child, which has one thread; libc has set back the locks in its list.
 pub fn forked() {
     local().streams_copied |= local().streams_armed;
@@ -230,6 +265,7 @@ pub fn forked() {
 
 /// The exit handlers of this process are done.
 pub fn exits() {
+    copy_written(None);
     if !is_armed() {
         return;
     }

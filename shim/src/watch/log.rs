@@ -116,6 +116,8 @@ pub struct Log {
     undone: bool,
     /// Words that are objects which the instruction, function or call that is under way has used.
     used: u32,
+    /// The last of them.
+    used_last: u64,
     /// Set by [`set_up`].
     hooks: Option<Hooks>,
     /// What [`set_patches`] was told: the first and one past the last byte of pages with patches, and whether there are libraries that may come later.
@@ -196,6 +198,7 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Area {
         recording: false,
         undone: false,
         used: 0,
+        used_last: 0,
         hooks: None,
         patches: ([0; 2], false),
         path: 0,
@@ -707,13 +710,15 @@ fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
 pub fn pieces(all: Touch, one: bool) {
     each_word(all.address, all.size, |at, size| {
         if has_object(at, size) {
-            let used = log().used + 1;
-            let wide = one && !all.locked && (used == 2 || is_in_parts(size, all.site, all.writes));
+            // One that it reads and then writes has its turn twice.
+            let again = log().used > 0 && log().used_last == at & !7;
+            let used = log().used + u32::from(!again);
+            let wide = one && !all.locked && (used == 2 && !again || is_in_parts(size, all.site, all.writes));
             if !is_used(Touch { address: at, size, wide, ..all }) {
                 forget_object(at);
             }
             // Others may have used some meanwhile.
-            log().used = used;
+            (log().used, log().used_last) = (used, at & !7);
         }
     });
     each_word(all.address, all.size, |at, size| {
@@ -726,12 +731,14 @@ pub fn pieces(all: Touch, one: bool) {
 /// So many bytes of one word are not written, or copied, by one access, but by several: others may see the word in between. What reads texts has them
 /// in one load (of SSE2).
 fn is_in_parts(size: u64, site: u32, writes: bool) -> bool {
-    let copies = site & Entry::FUNCTION != 0 && ((site & !Entry::FUNCTION) as usize) < COPIES;
-    (writes || copies) && !size.is_power_of_two()
+    let function = if site & Entry::FUNCTION != 0 { (site & !Entry::FUNCTION) as usize } else { usize::MAX };
+    (writes || function < COPIES) && !size.is_power_of_two() || writes && SORTS.contains(&function)
 }
 
 /// The first functions, up to and without this one, copy.
 const COPIES: usize = number("memset");
+/// These go over what they write more than once.
+const SORTS: [usize; 2] = [number("qsort"), number("qsort_r")];
 
 /// The word at `address` is no object any more.
 fn forget_object(address: u64) {

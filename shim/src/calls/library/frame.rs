@@ -8,9 +8,10 @@ use vsrun_model::library::{
 use vsrun_model::watch::Entry;
 
 use super::texts;
+use super::unknown::note_name;
 use crate::calls::buffers;
 use crate::calls::taken::taken;
-use crate::gate::{arena, machine};
+use crate::gate::{arena, is_threaded, machine};
 use crate::sys::{elf, load, store};
 use crate::watch;
 
@@ -205,7 +206,7 @@ impl Frame {
     /// Records what is used before the call.
     pub fn uses(&mut self, uses: &[Use]) -> u64 {
         let site = self.site();
-        for one in uses.iter().filter(|one| matches!(one.way, Way::Reads | Way::Sets | Way::Updates | Way::Changes)) {
+        for one in uses.iter().filter(|one| !matches!(one.way, Way::Writes | Way::Finds)) {
             let at = match one.at {
                 At::Argument(n) => self.asked(n),
                 // It is where that function is.
@@ -213,7 +214,11 @@ impl Frame {
                 // What a function has found is read after it.
                 At::Pointed(_) | At::Result | At::Own => continue,
             };
-            if at != 0 {
+            if one.way == Way::Hides {
+                if at != 0 && is_threaded() {
+                    note_name(FUNCTIONS[self.number as usize].name.as_bytes());
+                }
+            } else if at != 0 {
                 let writes = matches!(one.way, Way::Sets | Way::Updates);
                 watch::range(at, self.length(one.size, at), site, writes, one.way == Way::Updates);
             }

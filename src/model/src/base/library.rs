@@ -33,6 +33,8 @@ pub enum Way {
     Changes,
     /// It has been read when the function is done and has succeeded.
     Finds,
+    /// What many functions go by is changed, where the argument is not null: beside other threads that is said, and not explored.
+    Hides,
 }
 
 /// How much of it.
@@ -318,7 +320,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         __overflow __uflow __underflow flockfile ftrylockfile funlockfile _IO_flockfile _IO_ftrylockfile _IO_funlockfile
         __fpending __fpurge fpurge __fbufsize __freading __fwriting __freadable __fwritable __flbf __fsetlocking _flushlbf tmpfile tmpfile64
         // What readdir gives lies in what getdents64 has written.
-        pclose opendir fdopendir closedir dirfd readdir readdir64 rewinddir telldir seekdir closelog getlogin freeaddrinfo endpwent setpwent endgrent
+        pclose opendir fdopendir closedir dirfd readdir readdir64 rewinddir telldir seekdir getlogin freeaddrinfo endpwent setpwent endgrent
         setgrent if_freenameindex freeifaddrs freelocale duplocale uselocale __duplocale __freelocale __uselocale
         tzset;
     uses:
@@ -332,7 +334,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         [strtol strtoul strtoll strtoull strtoimax strtoumax strtoq strtouq __isoc23_strtol __isoc23_strtoul __isoc23_strtoll
          __isoc23_strtoull strtoll_l strtoull_l strtol_l strtoul_l __strtoull_internal __strtol_internal strtod strtof strtold
          strtod_l strtof_l strtold_l __strtod_l __strtof_l __strtold_l] Any { Reads A, Number; Writes B, POINTER }
-        [strtok] NotZero { Sets TOKEN, STATE; Reads B, Text; Finds At::Result, Text; Writes At::Result, End }
+        [strtok] NotZero { Reads TOKEN, STATE; Sets TOKEN, STATE; Reads B, Text; Finds At::Result, Text; Writes At::Result, End }
         [bzero explicit_bzero __explicit_bzero_chk] Any { Sets A, Of(1, 1) }
         [bcopy] Any { Reads A, Of(2, 1); Sets B, Of(2, 1) }
         [swab] Any { Reads A, Of(2, 1); Sets B, Of(2, 1) }
@@ -358,15 +360,15 @@ pub const FUNCTIONS: &[Function] = functions! {
         [lfind] Any { Reads C, LONG }
         [rand_r] Any { Changes A, INT }
         [erand48 nrand48 jrand48] Any { Changes A, Bytes(6) }
-        [drand48 lrand48 mrand48 srand48] Any { Sets RANDOM, STATE }
-        [seed48] Any { Sets RANDOM, STATE; Reads A, Bytes(6) }
+        [drand48 lrand48 mrand48 srand48] Any { Reads RANDOM, STATE; Sets RANDOM, STATE }
+        [seed48] Any { Reads RANDOM, STATE; Sets RANDOM, STATE; Reads A, Bytes(6) }
         // The environment and the locale.
         [getenv secure_getenv __libc_secure_getenv __secure_getenv] Any { Reads ENVIRONMENT, STATE; Reads A, Text }
         [setenv] Any { Updates ENVIRONMENT, STATE; Reads A, Text; Reads B, Text }
         [unsetenv putenv] Any { Updates ENVIRONMENT, STATE; Reads A, Text }
         [clearenv] Any { Updates ENVIRONMENT, STATE }
         [newlocale __newlocale] Any { Reads B, Text }
-        [setlocale] Any { Updates LOCALE, STATE; Reads B, Text }
+        [setlocale] Any { Updates LOCALE, STATE; Reads B, Text; Hides B, STATE }
         [localeconv] Any { Reads LOCALE, STATE }
         // Time.
         [timespec_get] NotZero { Writes A, TIME }
@@ -394,7 +396,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         [fgetpos fgetpos64] Zero { Writes B, Bytes(16) }
         [fsetpos fsetpos64] Any { Reads B, Bytes(16) }
         [system execvp execvpe execlp] Any { Reads A, Text }
-        [openlog] Any { Updates LOG, STATE }
+        [openlog closelog] Any { Updates LOG, STATE; Hides LOG, STATE }
         [setlogmask] Any { Updates LOG, STATE }
         // Names of files, of hosts, of users.
         [realpath __realpath_chk] NotZero { Reads A, Text; Writes B, Text; Writes At::Result, Text }

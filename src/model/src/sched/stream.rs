@@ -7,7 +7,7 @@
 //! matters who comes first. It does
 //! * where somebody asks for the lock by name (flockfile): then it guards whatever he does meanwhile;
 //! * where the order of uses can be told (the caller says so: what is read, memory, pipes, files that somebody reads, a stream whose
-//!   position somebody asks for), or somebody tries whether the lock is free;
+//!   position somebody asks for, what a forked child writes out of its copy), or somebody tries whether the lock is free;
 //! * where it is held at a place to switch, or by a thread that ends, so that another thread may meet it taken and has to wait. To take the lock of a second
 //!   stream counts as such a place if it belongs to a circle: one that holds the second takes the first, at once or by way of others.
 //!
@@ -24,7 +24,7 @@ use crate::base::{ObjId, Op, Tid, TRY};
 use crate::objects::row::Role;
 use crate::objects::stream::EXPLICIT;
 use crate::sched::sharing::name_of;
-use crate::state::{Applied, Sharing, STREAM_HELD, STREAM_MIXED, STREAM_TOLD};
+use crate::state::{Applied, Key, Sharing, STREAM_COPIED, STREAM_HELD, STREAM_MIXED, STREAM_TOLD};
 
 impl Arena {
     /// Thread `t` has reached `op`, on the lock of a stream or on something like it: performs it unless it is to be published.
@@ -72,6 +72,21 @@ impl Arena {
     pub fn stream_tells(&mut self, s: ObjId) {
         if !self.is_stream_shared(s) {
             self.mark_stream(s, STREAM_TOLD);
+        }
+    }
+
+    /// `t` forks, and the child gets a copy of stream `s`: how far other threads had come with it then is told where the child writes it out.
+    pub fn stream_is_copied(&mut self, t: Tid, s: ObjId) {
+        self.world.objects[s].flags |= STREAM_COPIED;
+        if !self.is_stream_shared(s) {
+            self.use_stream(t, s, false);
+        }
+    }
+
+    /// A child writes out its copy of the stream at `key`.
+    pub fn copied_stream_tells(&mut self, key: Key) {
+        if let Some(s) = self.world.find(key).filter(|&s| self.world.objects[s].flags & STREAM_COPIED != 0) {
+            self.stream_tells(s);
         }
     }
 

@@ -109,6 +109,8 @@ pub const STREAM_HELD: u32 = 1 << 12;
 pub const STREAM_MIXED: u32 = 1 << 13;
 /// A stream that has been asked what others do to it.
 pub const STREAM_TOLD: u32 = 1 << 14;
+/// A stream of which the child of a fork got a copy, with what was in it, while its process had other threads.
+pub const STREAM_COPIED: u32 = 1 << 25;
 /// The list of all streams of a process.
 pub const STREAM_LIST: u32 = 1 << 15;
 /// What the dynamic loader has loaded into a process.
