@@ -191,7 +191,10 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
     shield::close();
-    main(argc, argv, envp)
+    let status = main(argc, argv, envp);
+    // libc calls exit by itself next.
+    crate::gate::returning(|| stream::begins_exit("exit"));
+    status
 }
 
 /// Without a supervisor the process makes the patches itself, if memory is to be watched.

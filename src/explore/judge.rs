@@ -21,6 +21,9 @@ const UNFOLLOWED: &str = "an execution did not follow its schedule and counts fo
 const EXITING: &str =
     "an execution did not follow its schedule and counts for nothing: exit writes out a stream that another thread \
                        holds without its lock";
+const EXITING_TWICE: &str =
+    "an execution did not follow its schedule and counts for nothing: two threads are in exit, and which of them runs \
+                             which handler is not told";
 const LIBC_THREADS: &str =
     "an execution did not follow its schedule and counts for nothing: how far threads of the C library \
                             have come (POSIX aio, getaddrinfo_a) is told by memory";
@@ -105,6 +108,9 @@ pub(super) fn judge(
         Sign::Unfollowed(_) if schedule.unsure => Ok(Judged::Clean),
         Sign::Unfollowed(_) if worker.is_uncontrolled() => Ok(Judged::Note(UNFOLLOWED.into())),
         Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::ExitStreams) => Ok(Judged::Note(EXITING.into())),
+        Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::ExitsTwice) => {
+            Ok(Judged::Note(EXITING_TWICE.into()))
+        }
         Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::LibcThreads) => {
             Ok(Judged::Note(LIBC_THREADS.into()))
         }

@@ -19,7 +19,7 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::object::{DIRECTORY, LOADER, STREAM_LIST};
+use vsrun_model::object::{DIRECTORY, LOADER, STREAM_LIST, THREAD_DATA};
 use vsrun_model::op::TRY;
 use vsrun_model::stream::{held_by, libc_use, Kept, EXPLICIT};
 use vsrun_model::world::{EXITS_TWICE, EXIT_STREAMS};
@@ -581,9 +581,9 @@ pub fn asked(file: u64) {
     }
 }
 
-/// exit is about to run the handlers.
-pub fn begins_exit() {
-    uses(Kept::EXIT_HANDLERS, "exit");
+/// exit, or quick_exit, is about to run the handlers.
+pub fn begins_exit(function: &str) {
+    uses(Kept::EXIT_HANDLERS, function);
     note_exits();
 }
 
@@ -609,6 +609,22 @@ pub fn uses(what: Kept, function: &str) {
     }
     let id = made(model().object_at(local().pid, ObjKind::LIBC, what.0, 0));
     gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
+}
+
+/// Whether `pthread` is joined or detached first is told, and the running thread is about to do one of the two. `unless`: that is not known, and it is
+/// told from the next execution on.
+pub fn meets_thread(pthread: u64, function: &str, unless: bool) {
+    if is_unseen() {
+        return;
+    }
+    let (space, at) = space_of(pthread);
+    let key = Key::new(space, ObjKind::STREAM, at);
+    if machine().thread_is_told(key) {
+        let id = made(model().object_at(space, ObjKind::STREAM, at, THREAD_DATA));
+        gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
+    } else if unless {
+        machine().tell_thread(key);
+    }
 }
 
 /// The function of that name works on what is at `at`, under a lock of libc's, which libc then finds free. What it asks the kernel may be a place to

@@ -179,8 +179,19 @@ fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i64>, finish: impl Fn
         Ok(op) => op.with(op::CANCEL_POINT),
         Err(error) => return ret_pthread(error),
     };
+    // libc looks whether it is detached before it waits (one that only tries, behind that), and notes that it is joined.
+    let meets = || stream::meets_thread(pthread, "pthread_join", world().threads[t].detached);
+    let tries = op.tries();
+    if !tries {
+        meets();
+    }
     match gate::pass(op) {
-        0 => finish(),
+        0 => {
+            if tries {
+                meets();
+            }
+            finish()
+        }
         EINTR => {
             cancellation_point();
             libc::EINVAL
@@ -204,8 +215,15 @@ pub fn thrd_join(thread: u64, value: u64) -> i32 {
 
 /// pthread_detach or thrd_detach, as `function` of libc.
 pub fn detach(pthread: u64, function: u64) -> i32 {
-    let result = call1(function, pthread);
     let t = thread_of(pthread);
+    if t != NONE {
+        stream::meets_thread(pthread, "pthread_detach", world().is_awaited(t));
+        if world().is_awaited(t) && !world().threads[t].detached {
+            // Who joins it has noted that, and libc leaves it so (nptl/pthread_detach.c).
+            return 0;
+        }
+    }
+    let result = call1(function, pthread);
     if result == 0 && t != NONE {
         model().detach(t);
     }
@@ -314,7 +332,7 @@ functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
     pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_exit thrd_exit pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
-    rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
+    rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit quick_exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir
     pthread_setattr_default_np pthread_getattr_default_np pthread_getattr_np
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio

@@ -73,5 +73,6 @@ symbols! {
         uses(Kept::EXIT_HANDLERS, "__cxa_at_quick_exit");
         call2_long(libc_functions().__cxa_at_quick_exit, function, object) as i32
     };
-    fn exit(status: i32) = { begins_exit(); call1(libc_functions().exit, status as u64); };
+    fn exit(status: i32) = { begins_exit("exit"); call1(libc_functions().exit, status as u64); };
+    fn quick_exit(status: i32) = { begins_exit("quick_exit"); call1(libc_functions().quick_exit, status as u64); };
 }

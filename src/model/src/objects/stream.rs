@@ -94,7 +94,7 @@ impl Object {
 }
 
 /// The functions that [`Kind::LIBC_USE`] is about, by [`Op::arg`].
-const LIBC_USES: [&str; 10] = [
+const LIBC_USES: [&str; 13] = [
     "random",
     "srandom",
     "initstate",
@@ -105,6 +105,9 @@ const LIBC_USES: [&str; 10] = [
     "exit",
     "pthread_setattr_default_np",
     "pthread_getattr_default_np",
+    "quick_exit",
+    "pthread_join",
+    "pthread_detach",
 ];
 
 /// [`Op::arg`] of a use of what libc keeps by the function of that name.

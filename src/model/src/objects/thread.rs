@@ -357,6 +357,13 @@ impl World {
         self.threads[t].sigmask = self.threads[self.threads[t].creator].sigmask;
     }
 
+    /// A thread waits for the end of `t`.
+    pub fn is_awaited(&self, t: Tid) -> bool {
+        let joins =
+            |waits: &Thread| waits.pending.kind == Kind::JOIN && waits.pending.obj == t && !waits.pending.has(TRY);
+        self.threads.as_slice().iter().any(|waits| waits.state == ThreadState::PARKED && joins(waits))
+    }
+
     /// Nobody will join `t`.
     pub fn detach(&mut self, t: Tid) {
         self.threads[t].detached = true;

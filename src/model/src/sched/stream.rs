@@ -83,6 +83,16 @@ impl Arena {
         }
     }
 
+    /// Who comes first at what libc keeps of a thread, under that key, is told.
+    pub fn thread_is_told(&mut self, key: Key) -> bool {
+        self.is_known(name_of(key))
+    }
+
+    /// It is from the next execution on.
+    pub fn tell_thread(&mut self, key: Key) {
+        self.note(name_of(key), 0);
+    }
+
     /// A child writes out its copy of the stream at `key`.
     pub fn copied_stream_tells(&mut self, key: Key) {
         if let Some(s) = self.world.find(key).filter(|&s| self.world.objects[s].flags & STREAM_COPIED != 0) {
