@@ -26,7 +26,8 @@ static void *detaches(void *arg)
 
 static void *registers(void *arg)
 {
-    MUST(atexit(fails));
+    /* None is taken once they have all been run. */
+    (void)atexit(fails);
     return arg;
 }
 

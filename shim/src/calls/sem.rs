@@ -3,15 +3,19 @@
 use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::{op, Key, Kind, ObjKind, Op};
 
-use super::used::used;
+use super::used::{site, used};
 use super::{fd, shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
 use crate::sys::errno::*;
 use crate::sys::{cstr, ret, store};
 
-/// Performs an operation on the semaphore at `s`; `shape` adds flags or a deadline. The result is as libc gives it.
-pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    used(s, kind);
+/// The function that waits, and the one that posts.
+const WAITS: u32 = site("sem_wait");
+const POSTS: u32 = site("sem_post");
+
+/// Performs an operation on the semaphore at `s`, by the function of that number; `shape` adds flags or a deadline. The result is as libc gives it.
+fn pass(kind: Kind, site: u32, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    used(s, site);
     let id = sync::sem(s);
     let result = match shape(Op::on(kind, id)) {
         Ok(op) => gate::pass(op),
@@ -25,11 +29,21 @@ pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i3
 pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     thread::cancellation_point();
     inject::interrupts();
-    let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
+    let result = pass(Kind::SEM_WAIT, WAITS, s, |op| shape(op.with(op::CANCEL_POINT)));
     if result != 0 {
         thread::cancellation_point();
     }
     result
+}
+
+/// sem_trywait.
+pub fn try_wait(s: u64) -> i32 {
+    pass(Kind::SEM_WAIT, WAITS, s, |op| Ok(op.with(op::TRY)))
+}
+
+/// sem_post.
+pub fn post(s: u64) -> i32 {
+    pass(Kind::SEM_POST, POSTS, s, Ok)
 }
 
 /// sem_init.
@@ -43,13 +57,13 @@ pub fn init(s: u64, shared: bool, value: u32) -> i32 {
 
 /// sem_destroy.
 pub fn destroy(s: u64) -> i32 {
-    used(s, Kind::SEM_DESTROY);
+    used(s, const { site("sem_destroy") });
     ret(gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s)))) as i32
 }
 
 /// sem_getvalue.
 pub fn value(s: u64, value: u64) -> i32 {
-    let result = pass(Kind::SEM_GET, s, Ok);
+    let result = pass(Kind::SEM_GET, const { site("sem_getvalue") }, s, Ok);
     store(value, me().out[0] as i32);
     result
 }

@@ -162,7 +162,11 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     }
     let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
     begin_held_back();
-    (local().next_start, local().sets_up) = (0, NONE);
+    local().next_start = 0;
+    // Another thread may create one meanwhile.
+    if local().sets_up == local().cur {
+        local().sets_up = NONE;
+    }
     (local().next_detached, local().next_stack) = (false, false);
     result
 }

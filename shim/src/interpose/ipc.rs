@@ -1,9 +1,7 @@
 //! Semaphores and the System V message queues.
 
-use vsrun_model::{op, Kind};
-
 use super::io::failed;
-use crate::calls::sem::{self, pass, wait};
+use crate::calls::sem::{self, wait};
 use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
 use crate::calls::{buffers, files, msg, sysv};
@@ -33,8 +31,8 @@ symbols! {
     fn sem_wait(s: u64) -> i32 = wait(s, Ok);
     fn sem_timedwait(s: u64, abstime: u64) -> i32 = wait(s, |op| timed(op, libc::CLOCK_REALTIME, abstime));
     fn sem_clockwait(s: u64, clock: i32, abstime: u64) -> i32 = wait(s, |op| timed(op, clock, abstime));
-    fn sem_trywait(s: u64) -> i32 = pass(Kind::SEM_WAIT, s, |op| Ok(op.with(op::TRY)));
-    fn sem_post(s: u64) -> i32 = pass(Kind::SEM_POST, s, Ok);
+    fn sem_trywait(s: u64) -> i32 = sem::try_wait(s);
+    fn sem_post(s: u64) -> i32 = sem::post(s);
     fn sem_getvalue(s: u64, value: u64) -> i32 = sem::value(s, value);
     /// `mode` and `value` are there only with O_CREAT; what the registers hold otherwise is not looked at.
     fn sem_open(name: u64, flags: i32, _mode: u32, value: u32) -> u64 = sem::open(name, flags, value);

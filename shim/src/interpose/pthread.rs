@@ -4,7 +4,7 @@ use vsrun_model::{op, Kind, Op};
 
 use crate::calls::pthread::{
     barrier_destroy, barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock,
-    rwlock_destroy, spin, spin_init, timed_lock, unlock,
+    rwlock_destroy, spin, spin_init, timed_lock, unlock, ENDS_SPIN, LEAVES, READS, SPINS, WAKES_ALL, WAKES_ONE, WRITES,
 };
 use crate::calls::thread::{
     about, about_locked, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
@@ -52,9 +52,9 @@ symbols! {
     fn __pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
     fn pthread_spin_init(s: u64, _pshared: i32) -> i32 = spin_init(s);
     fn pthread_spin_destroy(_s: u64) -> i32 = 0;
-    fn pthread_spin_lock(s: u64) -> i32 = spin(Kind::SPIN_LOCK, s, Ok);
-    fn pthread_spin_trylock(s: u64) -> i32 = spin(Kind::SPIN_LOCK, s, |op| Ok(op.with(op::TRY)));
-    fn pthread_spin_unlock(s: u64) -> i32 = spin(Kind::SPIN_UNLOCK, s, Ok);
+    fn pthread_spin_lock(s: u64) -> i32 = spin(SPINS, s, Ok);
+    fn pthread_spin_trylock(s: u64) -> i32 = spin(SPINS, s, |op| Ok(op.with(op::TRY)));
+    fn pthread_spin_unlock(s: u64) -> i32 = spin(ENDS_SPIN, s, Ok);
 }
 
 // Condition variables, barriers.
@@ -68,8 +68,8 @@ symbols! {
     };
     fn pthread_cond_clockwait(c: u64, m: u64, clock: i32, abstime: u64) -> i32 =
         cond_wait(c, m, |op| timed(op, clock, abstime));
-    fn pthread_cond_signal(c: u64) -> i32 = cond_wake(Kind::COND_SIGNAL, c);
-    fn pthread_cond_broadcast(c: u64) -> i32 = cond_wake(Kind::COND_BROADCAST, c);
+    fn pthread_cond_signal(c: u64) -> i32 = cond_wake(WAKES_ONE, c);
+    fn pthread_cond_broadcast(c: u64) -> i32 = cond_wake(WAKES_ALL, c);
     fn pthread_barrier_init(b: u64, attr: u64, count: u32) -> i32 = barrier_init(b, attr, count);
     fn pthread_barrier_destroy(b: u64) -> i32 = barrier_destroy(b);
 }
@@ -94,19 +94,19 @@ extern "C" fn barrier_wait_from(b: u64, caller: u64) -> i32 {
 symbols! {
     fn pthread_rwlock_init(l: u64, attr: u64) -> i32 = { sync::rwlock_init(l, attr); 0 };
     fn pthread_rwlock_destroy(l: u64) -> i32 = rwlock_destroy(l);
-    fn pthread_rwlock_rdlock(l: u64) -> i32 = rwlock(Kind::RW_RDLOCK, l, Ok);
-    fn pthread_rwlock_tryrdlock(l: u64) -> i32 = rwlock(Kind::RW_RDLOCK, l, |op| Ok(op.with(op::TRY)));
+    fn pthread_rwlock_rdlock(l: u64) -> i32 = rwlock(READS, l, Ok);
+    fn pthread_rwlock_tryrdlock(l: u64) -> i32 = rwlock(READS, l, |op| Ok(op.with(op::TRY)));
     fn pthread_rwlock_timedrdlock(l: u64, abstime: u64) -> i32 =
-        rwlock(Kind::RW_RDLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+        rwlock(READS, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
     fn pthread_rwlock_clockrdlock(l: u64, clock: i32, abstime: u64) -> i32 =
-        rwlock(Kind::RW_RDLOCK, l, |op| timed(op, clock, abstime));
-    fn pthread_rwlock_wrlock(l: u64) -> i32 = rwlock(Kind::RW_WRLOCK, l, Ok);
-    fn pthread_rwlock_trywrlock(l: u64) -> i32 = rwlock(Kind::RW_WRLOCK, l, |op| Ok(op.with(op::TRY)));
+        rwlock(READS, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_wrlock(l: u64) -> i32 = rwlock(WRITES, l, Ok);
+    fn pthread_rwlock_trywrlock(l: u64) -> i32 = rwlock(WRITES, l, |op| Ok(op.with(op::TRY)));
     fn pthread_rwlock_timedwrlock(l: u64, abstime: u64) -> i32 =
-        rwlock(Kind::RW_WRLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+        rwlock(WRITES, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
     fn pthread_rwlock_clockwrlock(l: u64, clock: i32, abstime: u64) -> i32 =
-        rwlock(Kind::RW_WRLOCK, l, |op| timed(op, clock, abstime));
-    fn pthread_rwlock_unlock(l: u64) -> i32 = rwlock(Kind::RW_UNLOCK, l, Ok);
+        rwlock(WRITES, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_unlock(l: u64) -> i32 = rwlock(LEAVES, l, Ok);
 }
 
 // Threads.
@@ -214,7 +214,7 @@ symbols! {
     fn cnd_wait(c: u64, m: u64) -> i32 = outcome(cond_wait(c, m, Ok));
     fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 =
         outcome(cond_wait(c, m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
-    fn cnd_signal(c: u64) -> i32 = outcome(cond_wake(Kind::COND_SIGNAL, c));
-    fn cnd_broadcast(c: u64) -> i32 = outcome(cond_wake(Kind::COND_BROADCAST, c));
+    fn cnd_signal(c: u64) -> i32 = outcome(cond_wake(WAKES_ONE, c));
+    fn cnd_broadcast(c: u64) -> i32 = outcome(cond_wake(WAKES_ALL, c));
     fn thrd_yield() = { gate::pass(Op::new(Kind::YIELD)); };
 }
