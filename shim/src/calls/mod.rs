@@ -18,6 +18,7 @@ pub mod guard;
 pub mod helpers;
 pub mod identity;
 pub mod interfaces;
+pub mod joins;
 pub mod kernel;
 pub mod library;
 pub mod locks;

@@ -6,7 +6,7 @@ use vsrun_model::file::Use;
 use vsrun_model::{Pid, ProcState, ThreadState, Tid};
 
 use super::msg::has_capability;
-use super::{files, thread};
+use super::{files, joins};
 use crate::gate::end;
 use crate::gate::local::{fiber_of, local, process_of, world};
 use crate::sys::errno::*;
@@ -321,7 +321,7 @@ pub fn give_name(handle: u64, at: u64) -> i64 {
     if cstr(at, 17).len() > 15 {
         return ERANGE;
     }
-    thread::asked_about(handle);
+    joins::asked_about(handle);
     let Some(t) = by_handle(handle) else { return ENOENT };
     files::own_name(t, Use::Write);
     if world().threads[t].state == ThreadState::EXITED {
@@ -336,7 +336,7 @@ pub fn tell_name(handle: u64, to: u64, room: u64) -> i64 {
     if room < 16 {
         return ERANGE;
     }
-    thread::asked_about(handle);
+    joins::asked_about(handle);
     let Some(t) = by_handle(handle) else { return ENOENT };
     files::own_name(t, Use::Read);
     if world().threads[t].state == ThreadState::EXITED {

@@ -4,14 +4,13 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
-use vsrun_model::object::THREAD_DATA;
 use vsrun_model::world::KEY_DELETED;
-use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
+use vsrun_model::{inject as fault, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{files, stream, sync};
+use super::sync;
 use crate::gate::{self, end, inject, local, me, mirror, model, turn, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
-use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
+use crate::sys::{load, store_if};
 
 const PTHREAD_CANCEL_DISABLE: i32 = 1;
 const PTHREAD_CANCEL_ASYNCHRONOUS: i32 = 1;
@@ -86,29 +85,6 @@ pub fn thread_of(pthread: u64) -> Tid {
     world().thread_by_fs(local().pid, pthread).unwrap_or(NONE)
 }
 
-/// A thread is asked about, or something is asked of it: libc knows by itself that it is over, and makes no call then.
-pub fn asked_about(pthread: u64) {
-    let t = thread_of(pthread);
-    if t != NONE && t != local().cur {
-        files::thread_told(t);
-    }
-}
-
-/// Calls `function` of libc about `pthread`, with what else it takes.
-pub fn about(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
-    asked_about(pthread);
-    call3(function, pthread, a, b)
-}
-
-/// The same of the function of that name, which has libc's lock on what it keeps of the thread while it makes its calls.
-pub fn about_locked(name: &str, pthread: u64, function: u64, a: u64, b: u64) -> i32 {
-    asked_about(pthread);
-    if thread_of(pthread) == NONE {
-        return call3(function, pthread, a, b);
-    }
-    stream::under_lock(pthread, THREAD_DATA, name, || call3(function, pthread, a, b))
-}
-
 /// ATTR_FLAG_DETACHSTATE in the flags of pthread_attr_t (glibc).
 fn is_detached(attr: u64) -> bool {
     attr != 0 && load::<i32>(attr + 8) & 1 != 0
@@ -168,69 +144,6 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
         local().sets_up = NONE;
     }
     (local().next_detached, local().next_stack) = (false, false);
-    result
-}
-
-/// Waits for a thread as a visible operation; then glibc's function finds it over.
-/// A request to end is heeded where it has to wait only (nptl/pthread_join_common.c).
-fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i64>, finish: impl FnOnce() -> i32) -> i32 {
-    let t = thread_of(pthread);
-    if t == NONE {
-        return libc::ESRCH;
-    }
-    let op = match shape(Op::on(Kind::JOIN, t)) {
-        Ok(op) if op.tries() => op,
-        Ok(op) => op.with(op::CANCEL_POINT),
-        Err(error) => return ret_pthread(error),
-    };
-    // libc looks whether it is detached before it waits (one that only tries, behind that), and notes that it is joined.
-    let meets = || stream::meets_thread(pthread, "pthread_join", world().threads[t].detached);
-    let tries = op.tries();
-    if !tries {
-        meets();
-    }
-    match gate::pass(op) {
-        0 => {
-            if tries {
-                meets();
-            }
-            finish()
-        }
-        EINTR => {
-            cancellation_point();
-            libc::EINVAL
-        }
-        error => ret_pthread(error),
-    }
-}
-
-/// pthread_join and its like; `shape` adds flags or a deadline.
-pub fn join_with(pthread: u64, value: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    join(pthread, shape, || call2(libc_functions().pthread_join, pthread, value))
-}
-
-/// thrd_join: thrd_success 0, thrd_error 2.
-pub fn thrd_join(thread: u64, value: u64) -> i32 {
-    match join(thread, Ok, || call2(libc_functions().thrd_join, thread, value)) {
-        0 => 0,
-        _ => 2,
-    }
-}
-
-/// pthread_detach or thrd_detach, as `function` of libc.
-pub fn detach(pthread: u64, function: u64) -> i32 {
-    let t = thread_of(pthread);
-    if t != NONE {
-        stream::meets_thread(pthread, "pthread_detach", world().is_awaited(t));
-        if world().is_awaited(t) && !world().threads[t].detached {
-            // Who joins it has noted that, and libc leaves it so (nptl/pthread_detach.c).
-            return 0;
-        }
-    }
-    let result = call1(function, pthread);
-    if result == 0 && t != NONE {
-        model().detach(t);
-    }
     result
 }
 

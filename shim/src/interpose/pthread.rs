@@ -2,13 +2,13 @@
 
 use vsrun_model::{op, Kind, Op};
 
+use crate::calls::joins::{about, about_locked, detach, join_with, thrd_join as join};
 use crate::calls::pthread::{
     barrier_destroy, barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock,
     rwlock_destroy, spin, spin_init, timed_lock, unlock, ENDS_SPIN, LEAVES, READS, SPINS, WAKES_ALL, WAKES_ONE, WRITES,
 };
 use crate::calls::thread::{
-    about, about_locked, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
-    set_cancel_type, test_cancel, thrd_join as join,
+    create, create_key, delete_key, libc_functions, once, set_cancel_state, set_cancel_type, test_cancel,
 };
 use crate::calls::time::timed;
 use crate::calls::unwinder::cancel;

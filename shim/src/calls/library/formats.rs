@@ -2,9 +2,8 @@
 
 use vsrun_model::library::{number, Does, Function, BY_LIST};
 
-use super::frame::{real, wrote, Aside, Frame, List, GENERAL};
+use super::frame::{note_name, real, wrote, Aside, Frame, List, GENERAL};
 use super::texts;
-use super::unknown::note_name;
 use crate::gate::machine;
 use crate::sys::load;
 use crate::watch;

@@ -3,12 +3,11 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::library::{
-    number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NO_LIMIT, OTHERS, STRIDE,
+    number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NAME, NO_LIMIT, OTHERS, STRIDE,
 };
 use vsrun_model::watch::Entry;
 
 use super::texts;
-use super::unknown::note_name;
 use crate::calls::buffers;
 use crate::calls::taken::taken;
 use crate::gate::{arena, is_threaded, machine};
@@ -353,4 +352,16 @@ pub fn wrote(at: u64, aside: Aside, size: u64, site: u32) {
             buffers::give_back(place);
         }
     }
+}
+
+/// A function of that name is called beside other threads: what it does to memory is not known, or not all of it.
+#[cold]
+pub fn note_name(name: &[u8]) {
+    const WHAT: &[u8] = b"what libc's function ";
+    const DOES: &[u8] = b" does to memory";
+    let mut text = [0; WHAT.len() + DOES.len() + NAME];
+    let all = WHAT.iter().chain(name).chain(DOES);
+    let n = all.clone().count().min(text.len());
+    text.iter_mut().zip(all).for_each(|(to, byte)| *to = *byte);
+    machine().note_later_code(&text[..n]);
 }

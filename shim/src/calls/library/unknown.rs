@@ -10,8 +10,7 @@ use core::mem::size_of;
 use vsrun_model::library::{FUNCTIONS, NAME, OTHERS};
 use vsrun_model::watch::{Header, Other, WATCH_ADDR};
 
-use super::frame::{self, find_function, is_at, stand_in, COUNT};
-use crate::gate::machine;
+use super::frame::{self, find_function, is_at, note_name, stand_in, COUNT};
 use crate::sys::{cstr, elf::Image, load, names};
 
 /// The first of them.
@@ -113,16 +112,4 @@ pub fn lead_own(own: &Image, end: usize) {
 #[cold]
 pub fn note(number: usize) {
     note_name(name_of(number));
-}
-
-/// The same of a function of that name.
-#[cold]
-pub fn note_name(name: &[u8]) {
-    const WHAT: &[u8] = b"what libc's function ";
-    const DOES: &[u8] = b" does to memory";
-    let mut text = [0; WHAT.len() + DOES.len() + NAME];
-    let all = WHAT.iter().chain(name).chain(DOES);
-    let n = all.clone().count().min(text.len());
-    text.iter_mut().zip(all).for_each(|(to, byte)| *to = *byte);
-    machine().note_later_code(&text[..n]);
 }
