@@ -25,11 +25,14 @@ pub fn about(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
 
 /// The same of the function of that name, which has libc's lock on what it keeps of the thread while it makes its calls.
 pub fn about_locked(name: &str, pthread: u64, function: u64, a: u64, b: u64) -> i32 {
-    asked_about(pthread);
     if thread_of(pthread) == NONE {
         return call3(function, pthread, a, b);
     }
-    stream::under_lock(pthread, THREAD_DATA, name, || call3(function, pthread, a, b))
+    // libc looks whether the thread is over in the step in which that is asked here.
+    stream::under_lock(pthread, THREAD_DATA, name, || {
+        asked_about(pthread);
+        call3(function, pthread, a, b)
+    })
 }
 
 /// Waits for a thread as a visible operation; then glibc's function finds it over.
