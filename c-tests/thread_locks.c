@@ -1,5 +1,5 @@
 /* libc has a lock of its own in each thread: it holds that of a thread which it makes until it has set its processors or its policy, and takes it while it
-   asks about a thread's policy or stack. What nobody can tell is no step; what threads can tell comes in each order. */
+   asks about a thread's policy. What nobody can tell is no step; what threads can tell comes in each order. */
 #define _GNU_SOURCE
 #include "t.h"
 #include <errno.h>

@@ -251,7 +251,7 @@ functions! {
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit quick_exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir
-    pthread_setattr_default_np pthread_getattr_default_np pthread_getattr_np
+    pthread_setattr_default_np pthread_getattr_default_np
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
     pthread_getaffinity_np pthread_setaffinity_np __register_atfork dlmopen makecontext _IO_list_lock _IO_list_unlock
 }

@@ -134,8 +134,6 @@ symbols! {
         about_locked("pthread_setschedparam", pthread, libc_functions().pthread_setschedparam, policy as u64, parameters);
     fn pthread_setschedprio(pthread: u64, priority: i32) -> i32 =
         about_locked("pthread_setschedprio", pthread, libc_functions().pthread_setschedprio, priority as u64, 0);
-    fn pthread_getattr_np(pthread: u64, attr: u64) -> i32 =
-        about_locked("pthread_getattr_np", pthread, libc_functions().pthread_getattr_np, attr, 0);
     fn pthread_getaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =
         about(pthread, libc_functions().pthread_getaffinity_np, size, set);
     fn pthread_setaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =

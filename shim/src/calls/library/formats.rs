@@ -253,11 +253,12 @@ impl Frame {
                 let aside = self.call.writes[0];
                 let written = u64::try_from(count).map_or(0, |n| n + 1);
                 let most = size.map_or(u64::MAX, |n| self.asked(n));
+                let (at, size) = (self.asked(to), written.min(most));
                 // It is put there piece by piece.
-                if written > 1 && watch::has_object(self.asked(to), written.min(most)) {
+                if size > 1 && watch::has_object(at, size) {
                     machine().note_wide_use();
                 }
-                wrote(self.asked(to), aside, written.min(most), site);
+                wrote(at, aside, size, site);
             }
             Does::Prints { gives: Some(gives), .. } => {
                 let at = self.asked(gives);

@@ -4,7 +4,7 @@
 //! The lock of a stream is recursive and belongs to a thread, not to an operation: how often its owner has taken it is counted by
 //! libc, in the stream. Here it is taken once, by the first, and given back by the last. A thread that ends keeps it. That of a directory
 //! is held while one function works on it, which may be a place to switch where others change the directory; so is the lock of a thread's under
-//! which libc asks the kernel about the thread's policy and stack.
+//! which libc asks the kernel about the thread's policy.
 //! When taking it is a visible operation, and when it only passes, says `sched::stream`.
 
 use super::mutex::{acquires, releases};
@@ -116,7 +116,7 @@ pub fn libc_use(function: &str) -> i64 {
 }
 
 /// The functions that hold a lock of libc's while they work: that of a directory, and one of a thread's.
-const HOLDERS: [&str; 8] = [
+const HOLDERS: [&str; 7] = [
     "readdir",
     "telldir",
     "seekdir",
@@ -124,7 +124,6 @@ const HOLDERS: [&str; 8] = [
     "pthread_getschedparam",
     "pthread_setschedparam",
     "pthread_setschedprio",
-    "pthread_getattr_np",
 ];
 
 /// [`Op::arg`] of a lock of libc's that is taken and given back by the function of that name.

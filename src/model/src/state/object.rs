@@ -119,7 +119,7 @@ pub const LOADER: u32 = 1 << 16;
 pub const UNWINDER: u32 = 1 << 22;
 /// A stream of what is in a directory (`DIR`).
 pub const DIRECTORY: u32 = 1 << 23;
-/// What libc keeps of a thread, under a lock of that thread's: its policy, its stack.
+/// What libc keeps of a thread, under a lock of that thread's: its policy, and who joins or detaches it.
 pub const THREAD_DATA: u32 = 1 << 24;
 
 /// Flag of an arrival at a barrier: nobody looks at whether it was the last.
