@@ -15,7 +15,7 @@ use std::time::Duration;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
-use nix::unistd::geteuid;
+use nix::unistd::{geteuid, getppid};
 
 use super::checkpoint::memory_file;
 use super::limits;
@@ -243,11 +243,20 @@ fn is_ours(name: &OsStr) -> bool {
 
 /// What the guard does: reads until the end of its input, which comes when vsrun is gone, then cleans up.
 pub fn guard(path: &Path) {
+    let parent = getppid();
     let made = io::stdin().read_exact(&mut [0]).is_ok();
     let _alive = if made { lock(path, FlockArg::LockSharedNonblock) } else { None };
     let _ = io::stdin().read_to_end(&mut Vec::new());
     if !path.file_name().is_some_and(is_ours) {
         return;
+    }
+    // The kernel closes what a process has before it tells its children that it is gone. A program that is being started gets its death signal then: without
+    // the library, which lies there, its loader would run it all the same.
+    for _ in 0..1000 {
+        if getppid() != parent || !path.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
     // Processes of the program that are about to die may still add to it.
     for _ in 0..100 {
