@@ -33,6 +33,6 @@ pub fn used(at: u64, site: u32) {
 pub fn set_up(at: u64, size: u64, site: u32) {
     if is_told() {
         watch::begins();
-        watch::sets_up(at, size, site);
+        watch::renews(at, size, site);
     }
 }

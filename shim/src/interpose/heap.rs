@@ -191,7 +191,7 @@ fn free_block(block: u64) {
     }
     freed::is_first(block, FREES);
     let size = usable(block);
-    watch::sets_up(block, size, FREES);
+    watch::renews(block, size, FREES);
     // Another thread may have freed it meanwhile.
     freed::is_first(block, FREES);
     if !freed::keeps(size) {
@@ -234,7 +234,7 @@ fn resized(old: u64, size: u64, call: impl FnOnce() -> u64) -> u64 {
     }
     freed::is_first(old, REALLOCATES);
     let before = usable(old);
-    watch::sets_up(old, before, REALLOCATES);
+    watch::renews(old, before, REALLOCATES);
     freed::is_first(old, REALLOCATES);
     if size > 0 && freed::keeps(before) {
         return moved(old, before, size);

@@ -588,7 +588,7 @@ pub fn has_objects() -> bool {
 
 /// Some of it is an object.
 pub fn has_object(address: u64, size: u64) -> bool {
-    if !has_objects() || !has_shadow(address, size) {
+    if size == 0 || !has_objects() || !has_shadow(address, size) {
         return false;
     }
     // What is asked for will be recorded.
@@ -608,7 +608,7 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
 
 /// Records that all of it is written by one that means it to be new: a block of the heap that is freed, memory that becomes a lock. What of it is an object
 /// has its turn first; nobody can tell what comes between two of these.
-pub fn sets_up(address: u64, size: u64, site: u32) {
+pub fn renews(address: u64, size: u64, site: u32) {
     if has_object(address, size) {
         pieces(Touch { in_call: false, ..of_call(address, size, site, true) }, false);
     } else {

@@ -17,7 +17,7 @@ pub use faults::{mends, moved_from, moved_to, trap};
 pub use late::{patch, place};
 #[cfg(feature = "heap")]
 pub use log::forget;
-pub use log::sets_up;
+pub use log::renews;
 pub use log::{
     appends_to, begin, begins, call_reads, call_writes, call_wrote, call_wrote_at_once, discard, end_of_transition,
     end_of_transition_keeping, hand_over, hand_over_keeping, has_fenced, has_object, has_objects, is_mapped, is_object,

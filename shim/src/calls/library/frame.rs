@@ -205,7 +205,7 @@ impl Frame {
     /// Records what is used before the call.
     pub fn uses(&mut self, uses: &[Use]) -> u64 {
         let site = self.site();
-        for one in uses.iter().filter(|one| !matches!(one.way, Way::Writes | Way::Finds)) {
+        for one in uses {
             let at = match one.at {
                 At::Argument(n) => self.asked(n),
                 // It is where that function is.
@@ -213,14 +213,23 @@ impl Frame {
                 // What a function has found is read after it.
                 At::Pointed(_) | At::Result | At::Own => continue,
             };
-            if one.way == Way::Hides {
-                if at != 0 && is_threaded() {
-                    note_name(FUNCTIONS[self.number as usize].name.as_bytes());
-                }
-            } else if at != 0 {
-                let writes = matches!(one.way, Way::Sets | Way::Updates);
-                watch::range(at, self.length(one.size, at), site, writes, one.way == Way::Updates);
+            if at == 0 {
+                continue;
             }
+            let (writes, locked) = match one.way {
+                Way::Reads | Way::Changes => (false, false),
+                Way::Sets => (true, false),
+                Way::Updates => (true, true),
+                Way::Hides => {
+                    if is_threaded() {
+                        note_name(FUNCTIONS[self.number as usize].name.as_bytes());
+                    }
+                    continue;
+                }
+                // Of these it is recorded when the function is done.
+                Way::Writes | Way::Finds => continue,
+            };
+            watch::range(at, self.length(one.size, at), site, writes, locked);
         }
         let mut writes = false;
         self.call.own.n = 0;
