@@ -28,8 +28,8 @@ const LIBC_THREADS: &str =
     "an execution did not follow its schedule and counts for nothing: how far threads of the C library \
                             have come (POSIX aio, getaddrinfo_a) is told by memory";
 const UNWATCHED: &str =
-    "an execution did not follow its schedule and counts for nothing: threads come to other steps by what some of them do to memory \
-                         unseen (the notes name it)";
+    "an execution did not follow its schedule and counts for nothing; what some threads do to memory is not seen (the notes \
+                         name it), which is the likely cause";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
 /// Identity of the bug that the program overwrites vsrun's memory, before anybody has seen where.

@@ -184,23 +184,28 @@ fn look_again(
     })
 }
 
+/// A thread that ran without end may have waited for memory of which it was not known that others use it. With that known the search has come to the same state
+/// again: there the thread is part of a deadlock, or goes on.
+fn drop_superseded(state: &mut State, found: &mut Vec<Found>) {
+    if state.stop != Some(Stop::Over) {
+        return;
+    }
+    let restarts = state.sharing.restarts();
+    let superseded = |bug: &mut Found| bug.kind == BugKind::Divergence && bug.best.restarts < restarts;
+    for path in found.extract_if(.., superseded).filter_map(|bug| bug.path) {
+        if let Err(e) = std::fs::remove_file(&path) {
+            state.counts.note(&format!("cannot remove {}: {e}", path.display()));
+        }
+    }
+}
+
 /// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker
 /// is left with the execution of the last bug.
 fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector, state: &mut State) -> Vec<Found> {
     // What was found is reported all the same; who asks again is heard again.
     tracee::forget_requests();
     let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
-    // A thread that ran without end may have waited for memory of which it was not known that others use it. With that known the search has come to the same
-    // state again: there the thread is part of a deadlock, or goes on.
-    let restarts = state.sharing.restarts();
-    if state.stop == Some(Stop::Over) {
-        let superseded = |bug: &mut Found| bug.kind == BugKind::Divergence && bug.best.restarts < restarts;
-        for path in found.extract_if(.., superseded).filter_map(|bug| bug.path) {
-            if let Err(e) = std::fs::remove_file(&path) {
-                state.counts.note(&format!("cannot remove {}: {e}", path.display()));
-            }
-        }
-    }
+    drop_superseded(state, &mut found);
     let moved = put_in_order(&mut found);
     // One worker alone that stops at a bug has just looked at it.
     let unseen = |bug: &Found| bug.is_stale() || bug.is_seen_once();

@@ -99,7 +99,7 @@ fn name_from(world: &World, id: ObjId, within: u64, symbol: &dyn Fn(&Key) -> Opt
         ObjKind::NAMES => return "names".to_string(),
         ObjKind::PATHS => return "names of files".to_string(),
         ObjKind::DESCRIPTOR => return descriptor_name(key.addr),
-        // A thread that has its place from another one has its name, too.
+        // Threads may have had this place one after the other: it is called by the last one.
         ObjKind::STREAM if object.flags & THREAD_DATA != 0 => {
             if let Some(t) = world.thread_by_fs(key.space, key.addr) {
                 return format!("what libc keeps of {}", thread_name(world, t));

@@ -611,9 +611,9 @@ pub fn uses(what: Kept, function: &str) {
     gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
 }
 
-/// Whether `pthread` is joined or detached first is told, and the running thread is about to do one of the two. `unless`: that is not known, and it is
-/// told from the next execution on.
-pub fn meets_thread(pthread: u64, function: &str, unless: bool) {
+/// The running thread is about to join or to detach `pthread`, by the function of that name. That is an operation once it is known that the order of the two
+/// matters. `matters`: it shows here that it does, which is known from the next execution on.
+pub fn meets_thread(pthread: u64, function: &str, matters: bool) {
     if is_unseen() {
         return;
     }
@@ -622,7 +622,7 @@ pub fn meets_thread(pthread: u64, function: &str, unless: bool) {
     if machine().thread_is_told(key) {
         let id = made(model().object_at(space, ObjKind::STREAM, at, THREAD_DATA));
         gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(libc_use(function)));
-    } else if unless {
+    } else if matters {
         machine().tell_thread(key);
     }
 }
