@@ -68,9 +68,9 @@ build=$!
     exec nice -n 10 ./scripts/fuzz.sh --build >"$fuzz_log" 2>&1
 ) &
 fuzz_build=$!
-others=
+cluster= others=
 . scripts/own.sh
-trap 'end_own "$build" "$fuzz_build" $others || :; rm -rf "$place"' EXIT
+trap 'end_own "$build" "$fuzz_build" $cluster $others || :; rm -rf "$place"' EXIT
 built() {
     wait "$build" && return
     local status=$?
@@ -105,6 +105,9 @@ step documentation documentation
 # The release build goes on beside this, and is looked at where it is needed.
 step 'build of the tests' cargo test --quiet --no-run
 step build built
+# What waits for other programs most of the time goes on beside the tests, which need all CPUs.
+VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun beside cluster ./scripts/cluster.sh --short &
+cluster=$!
 step tests tests
 # What `cargo bench` measures runs once, in what was built for the tests.
 step benchmarks cargo test --quiet --bench costs
@@ -113,7 +116,7 @@ export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 (
     beside 'real programs' ./scripts/real-programs.sh --short
     beside 'nothing left' ./scripts/leaves-nothing.sh --short
-    beside cluster ./scripts/cluster.sh --short
+    beside pieces ./scripts/pieces.sh --short
     beside experiment ./scripts/experiment.sh --short
 ) &
 others=$!
@@ -130,9 +133,8 @@ beside shorten ./scripts/shorten.sh --short
 beside demo ./scripts/demo.sh
 beside patched ./scripts/patched.sh --short
 beside simulation ./scripts/simulate.sh --short
-beside pieces ./scripts/pieces.sh --short
 beside install ./scripts/package.sh check
-wait "$others"
+wait "$cluster" "$others"
 # These use all of them, and have bounds of time.
 step soak soak
 step fuzz fuzz

@@ -69,6 +69,9 @@ pub struct Objects {
     /// What the program says of who may use memory does not count: it was found not to hold.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub distrusts: bool,
+    /// Blocks of the heap would be given out again that are kept back: each execution decides which of the two.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reuses: bool,
     /// Paths of libraries that come while the program runs, and are to be watched then.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub late: BTreeSet<String>,
@@ -134,6 +137,8 @@ pub struct Shown {
     pub words: BTreeSet<(u32, u64)>,
     /// What the program says of who may use memory does not hold, and was relied on.
     pub trespass: bool,
+    /// A block of the heap was kept back that would have been given out again, and that was not known to happen.
+    pub kept_apart: bool,
     /// Paths of libraries that came while the program ran, and that it was not known of: what they did to memory was not seen.
     pub late: BTreeSet<String>,
     /// Declarations that do not hold, by index.
@@ -157,6 +162,7 @@ impl Shown {
             answered: BTreeSet::new(),
             words: BTreeSet::new(),
             trespass: false,
+            kept_apart: arena.world.kept_apart && !arena.plan.reuses,
             late: late.filter(|path| path.starts_with('/') && !known.contains(path)).collect(),
             refuted: noted.iter().filter_map(|n| n.declared.checked_sub(1)).collect(),
             passed: arena.world.passed,
@@ -166,6 +172,6 @@ impl Shown {
 
     /// True if it showed that the search knew too little.
     pub fn is_new(&self) -> bool {
-        !self.names.is_empty() || !self.words.is_empty() || self.trespass || !self.late.is_empty()
+        !self.names.is_empty() || !self.words.is_empty() || self.trespass || self.kept_apart || !self.late.is_empty()
     }
 }

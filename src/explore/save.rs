@@ -46,7 +46,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 23\n";
+const MAGIC: &[u8; 16] = b"vsrun search 24\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.

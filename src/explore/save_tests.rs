@@ -53,6 +53,7 @@ fn saved() -> Saved {
             declared: Vec::new(),
             words: [(0, 8)].into(),
             distrusts: true,
+            reuses: true,
             late: ["/usr/lib/a.so".into()].into(),
         },
         restarts: 2,

@@ -146,6 +146,7 @@ impl Sharing {
             words: &mine.words | &theirs.words,
             late: &mine.late | &theirs.late,
             distrusts: mine.distrusts || theirs.distrusts,
+            reuses: mine.reuses || theirs.reuses,
             // Where there was no room for all names every object counts.
             unshared: mine.unshared && theirs.unshared,
             ..(**mine).clone()
@@ -223,7 +224,8 @@ impl Sharing {
     fn with(&self, shown: &Shown) -> Option<Objects> {
         let trusts = !shown.trespass || self.objects.distrusts;
         let (names, words) = (shown.names.is_subset(&self.objects.shared), shown.words.is_subset(&self.objects.words));
-        if trusts && names && words && shown.late.is_subset(&self.objects.late) {
+        let reuses = self.objects.reuses || shown.kept_apart;
+        if trusts && names && words && reuses == self.objects.reuses && shown.late.is_subset(&self.objects.late) {
             return None;
         }
         let distrusts = self.objects.distrusts || shown.trespass;
@@ -234,9 +236,9 @@ impl Sharing {
             words.pop_last();
         }
         let objects = match shared.len() <= MAX_KNOWN {
-            true => Objects { shared, words, distrusts, late, ..(*self.objects).clone() },
+            true => Objects { shared, words, distrusts, reuses, late, ..(*self.objects).clone() },
             // Too many: then every object is shared.
-            false => Objects { words, distrusts, late, ..Objects::default() },
+            false => Objects { words, distrusts, reuses, late, ..Objects::default() },
         };
         (objects != *self.objects).then_some(objects)
     }
@@ -288,14 +290,20 @@ impl Sharing {
             ));
             notes.extend(self.races.iter().cloned());
         }
+        if self.objects.reuses {
+            notes.push(
+                "freed blocks of the heap were kept back in some executions, where who uses one is told, and given out again at once in the others, as the allocator does".into(),
+            );
+        }
         for text in &self.trespasses {
             notes.push(format!("{text}: what is said of who owns memory was not relied on"));
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };
             let late = if self.objects.late.is_empty() { "" } else { ", or libraries to come late" };
+            let reuses = if self.objects.reuses { ", or freed memory to be given out again" } else { "" };
             notes.push(format!(
-                "the search started over {times}, when objects turned out to be shared{late} (executions before that: {})",
+                "the search started over {times}, when objects turned out to be shared{late}{reuses} (executions before that: {})",
                 self.earlier
             ));
         }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vsrun_model::arena::Step;
 use vsrun_model::drains::Drains;
 use vsrun_model::memory::{ATOMIC, FENCED, LATE};
+use vsrun_model::watch::Entry;
 use vsrun_model::{dependent_after, imprint, Act, Kind, ObjId, Op, Tid};
 
 use crate::trace::Trace;
@@ -85,7 +86,7 @@ impl Buffer {
             Kind::MEM_WRITE if op.has(LATE) => {}
             Kind::MEM_WRITE => self.stores.push(*op),
             // What the thread itself has stored there it finds, or else that is visible, and all that it has stored before.
-            _ => return self.stores.iter().rev().take_while(|store| !overlap(store, op)).next().copied(),
+            _ => return self.stores.iter().rev().take_while(|store| !is_found(store, op)).next().copied(),
         }
         None
     }
@@ -108,6 +109,13 @@ impl Buffer {
         }
         None
     }
+}
+
+/// The load waits for the store of its own thread, or finds it: some byte of it by one instruction, all bytes by a function, which may load each by itself.
+fn is_found(store: &Op, load: &Op) -> bool {
+    let [stored, loaded] = [store.bytes()[0], load.bytes()[0]];
+    let by_function = load.arg as u32 & Entry::FUNCTION != 0;
+    overlap(store, load) && (!by_function || loaded & !stored == 0)
 }
 
 /// Two operations of a thread use a byte of memory both.

@@ -159,6 +159,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         watches: spec.watch.is_some(),
         merges: spec.merges,
         has_words: !spec.objects.words.is_empty(),
+        reuses: spec.objects.reuses,
         own_pages: spec.own_pages,
         orders: spec.orders,
         // Of two uses of memory that come right before different circles close, an execution that ends there has one.

@@ -20,7 +20,7 @@ use crate::base::text::escape;
 use crate::incomplete::uncontrolled;
 
 /// The version of the format. It changes when an older vsrun would misread a file.
-pub const VERSION: u64 = 10;
+pub const VERSION: u64 = 11;
 /// The oldest version that is read. Files of version 1 say nothing of objects: each operation was a transition.
 const OLDEST: u64 = 1;
 /// The first version whose identities of bugs are those of today; older ones are forgotten.

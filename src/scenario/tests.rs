@@ -56,6 +56,7 @@ fn sample() -> Scenario {
             declared: vec![Declaration { symbol: "lock".into(), what: What::Atomic, start: 0x4000, size: 40 }],
             words: [(0, 8), (1, 0x4000)].into(),
             distrusts: true,
+            reuses: true,
             late: ["/usr/lib/a.so".into()].into(),
         },
     }

@@ -128,7 +128,7 @@ impl AllowedOps {
             return true;
         }
         // Where a fault may strike depends on nothing that others do.
-        if vsrun_model::inject::fault_of(&act.op).is_some() {
+        if vsrun_model::inject::fault_of(&act.op).is_some() || vsrun_model::inject::is_of_reuse(&act.op) {
             return true;
         }
         if matches!(act.op.concerns(), By::Mask | By::MaskLook) {

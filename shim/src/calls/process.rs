@@ -58,6 +58,7 @@ pub fn clone(args: &CloneArgs) -> i64 {
     if inject::strikes(fault::ENOMEM) {
         return EAGAIN;
     }
+    inject::begins_with_others();
     if args.flags & CLONE_PIDFD != 0 {
         return with_descriptor(args);
     }

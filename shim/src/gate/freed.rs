@@ -11,7 +11,7 @@ use vsrun_model::watch::Gone;
 use vsrun_model::{Tid, NONE};
 
 use super::end;
-use super::local::{arena, local, machine};
+use super::local::{arena, local, machine, world};
 use crate::sys::decimal;
 use crate::watch;
 
@@ -64,7 +64,22 @@ impl Blocks {
 
 /// A block of this size is kept at all.
 pub fn keeps(size: u64) -> bool {
-    size <= most_bytes() / 4 && most_bytes() > 0
+    size <= most_bytes() / 4 && most_bytes() > 0 && !world().reuses
+}
+
+/// Of one that is kept, so large: the allocator may give it out again to whichever thread, and a part of it, too.
+const LARGE: u64 = 1032;
+/// A block has at most so much room beyond what was asked for.
+const BEYOND: u64 = 24;
+
+/// Who asks for a block of `size` bytes would get one that is kept: one that the same thread has freed, as large, or that nobody keeps for himself. (glibc has a list of
+/// blocks for each thread and size up to [`LARGE`] bytes: malloc(3), mallopt; other allocators are much alike.)
+pub fn would_serve(size: u64) -> bool {
+    let serves = |block: &&Block| {
+        let (mine, left) = (block.by == local().cur, !world().threads[block.by].alive());
+        block.size >= size && (block.size > LARGE || block.size <= size + BEYOND && (mine || left))
+    };
+    blocks().known().any(|block| serves(&block))
 }
 
 /// The oldest block, which is to be given back before one of `size` bytes can be kept, and its size; `None`: there is room.

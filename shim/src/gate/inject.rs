@@ -1,9 +1,9 @@
 //! Faults of the environment, where the user asks for them; see `vsrun_model::inject`.
 
-use vsrun_model::inject::{toss, EINTR, MOST};
+use vsrun_model::inject::{toss, toss_of_reuse, EINTR, MOST};
 
 use super::turn::pass;
-use super::{fiber, local, world, Phase};
+use super::{arena, fiber, local, model, world, Phase};
 
 /// True if `fault` strikes here: a toss decides, so that both are explored. Never where it was not asked for, and no
 /// more often in a thread than [`MOST`] times.
@@ -32,4 +32,13 @@ pub fn sparing<T>(what: impl FnOnce() -> T) -> T {
     let result = what();
     fiber().spared = before;
     result
+}
+
+/// There is going to be a second thread in the world: decides whether blocks of the heap that are freed from now on are given out again at once, where it is known
+/// that this can be told. Nobody else is there that what libc holds here could keep from going on.
+pub fn begins_with_others() {
+    let decides = arena().plan.reuses && !world().concurrent && local().phase == Phase::Running && !local().borrowed;
+    if decides && pass(toss_of_reuse()) == 1 {
+        model().reuses_freed();
+    }
 }

@@ -16,7 +16,7 @@ use vsrun_model::inject as fault;
 use vsrun_model::library::number;
 use vsrun_model::watch::Entry;
 
-use crate::gate::{end, freed, inject, local, me, origins, watched, Phase};
+use crate::gate::{end, freed, inject, local, me, model, origins, watched, world, Phase};
 use crate::sys::{elf, errno, load, ret};
 use crate::watch;
 
@@ -141,6 +141,9 @@ fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
     if size > 0 && inject::strikes(fault::ENOMEM) {
         return None;
     }
+    if !world().kept_apart && is_recorded() && freed::would_serve(size) {
+        model().keeps_apart();
+    }
     Some(inject::sparing(call))
 }
 
@@ -215,6 +218,8 @@ fn keep(block: u64, size: u64) {
 
 /// The same by a new block, so that the old one is kept like others that are freed.
 fn moved(old: u64, before: u64, size: u64) -> u64 {
+    // The allocator might have left it where it is.
+    model().keeps_apart();
     let new = fresh(pointer(allocate(size, || call1(MALLOC, size))));
     if new == 0 {
         return 0;

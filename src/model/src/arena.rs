@@ -24,7 +24,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 75;
+pub const VERSION: u32 = 76;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -248,6 +248,8 @@ pub struct Plan {
     pub merges: bool,
     /// There is memory of which each use is an operation, in [`Arena::words`].
     pub has_words: bool,
+    /// Each execution decides, before there is a second thread, whether blocks of the heap that are freed are given out again at once or kept back.
+    pub reuses: bool,
     /// What a thread does to pages that no other one has used yet is not recorded; where another one comes to such a page that is told: see [`Arena::met`].
     pub own_pages: bool,
     /// Which operations of different threads come one after the other is noted, in [`Arena::orders`].

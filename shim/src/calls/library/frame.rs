@@ -229,7 +229,10 @@ impl Frame {
                 // Of these it is recorded when the function is done.
                 Way::Writes | Way::Finds => continue,
             };
-            watch::range(at, self.length(one.size, at), site, writes, locked);
+            match writes {
+                true => watch::range(at, self.length(one.size, at), site, true, locked),
+                false => _ = texts::read(&[at], site, || self.length(one.size, at)),
+            }
         }
         let mut writes = false;
         self.call.own.n = 0;

@@ -63,49 +63,79 @@ fn sought(at: u64, byte: u64, most: u64, is_text: bool) -> u64 {
     (0..most).find(found).map_or(most, |n| n + 1)
 }
 
+/// Records that memory at `places` is read, each as far as `extent` says, which depends on what is there. Of memory that is an object each byte has its turn by
+/// itself: whether there is a next one is known then, and is the same whatever others did before the thread came here. What the function finds is what is there
+/// when it is called: so, once it is known how far it reads, all of that has its turn. Gives the extent.
+pub fn read(places: &[u64], site: u32, extent: impl Fn() -> u64) -> u64 {
+    let is_object = |done: u64, size: u64| places.iter().any(|at| watch::has_object(at.wrapping_add(done), size));
+    let reads = |done: u64, size: u64| {
+        places.iter().for_each(|at| watch::range(at.wrapping_add(done), size, site, false, false));
+    };
+    let (mut done, mut turns, mut whole) = (0, 0, true);
+    loop {
+        let length = extent();
+        let left = length.saturating_sub(done);
+        if is_object(done, left) {
+            let plain = (0..left).find(|n| is_object(done + n, 1)).unwrap_or(0);
+            reads(done, plain);
+            reads(done + plain, 1);
+            done += plain + 1;
+            turns += 1;
+            whole = turns == 1;
+            continue;
+        }
+        if whole {
+            reads(done, left);
+            return length;
+        }
+        reads(0, done);
+        whole = true;
+    }
+}
+
 /// The function of number `number` is about to be called with these arguments.
 pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
     watch::begins();
     let site = Entry::FUNCTION | number;
     let reads = |at: u64, length: u64| watch::range(at, length, site, false, false);
     let writes = |at: u64, length: u64| watch::range(at, length, site, true, false);
-    let copies = |to: u64, from: u64, length: u64| {
-        reads(from, length);
-        writes(to, length);
-    };
+    let reads_text = |at: u64, most: u64| read(&[at], site, || text(at, most));
     let compares = |most: u64, is_text: bool, same: fn(u8, u8) -> bool| {
-        let length = compared(a, b, most, is_text, same);
-        reads(a, length);
-        reads(b, length);
+        read(&[a, b], site, || compared(a, b, most, is_text, same));
+    };
+    let seeks = |most: u64, is_text: bool| {
+        read(&[a], site, || sought(a, b, most, is_text));
+    };
+    let spans = |is_in: bool| {
+        reads_text(b, LONGEST);
+        read(&[a], site, || spanned(a, b, is_in));
     };
     let equal = |x: u8, y: u8| x == y;
     let alike = |x: u8, y: u8| x.eq_ignore_ascii_case(&y);
     match FUNCTIONS[number as usize].name {
         "memcpy" | "memmove" | "mempcpy" | "__mempcpy" | "__memcpy_chk" | "__memmove_chk" | "__mempcpy_chk" => {
-            copies(a, b, n)
+            reads(b, n);
+            writes(a, n);
         }
         "memset" | "__memset_chk" => writes(a, n),
         "memcmp" | "bcmp" => compares(n, false, equal),
-        "memchr" => reads(a, sought(a, b, n, false)),
+        "memchr" => seeks(n, false),
         "memrchr" => reads(a, n),
-        "rawmemchr" | "__rawmemchr" => reads(a, sought(a, b, LONGEST, false)),
-        "strlen" | "strrchr" | "rindex" => reads(a, text(a, LONGEST)),
-        "strnlen" => reads(a, text(a, b)),
-        "strcpy" | "stpcpy" | "__stpcpy" | "__strcpy_chk" | "__stpcpy_chk" => copies(a, b, text(b, LONGEST)),
+        "rawmemchr" | "__rawmemchr" => seeks(LONGEST, false),
+        "strlen" | "strrchr" | "rindex" => _ = reads_text(a, LONGEST),
+        "strnlen" => _ = reads_text(a, b),
+        "strcpy" | "stpcpy" | "__stpcpy" | "__strcpy_chk" | "__stpcpy_chk" => writes(a, reads_text(b, LONGEST)),
         "strncpy" | "__strncpy_chk" | "stpncpy" => {
-            reads(b, text(b, n));
+            reads_text(b, n);
             // The rest is filled up.
             writes(a, n);
         }
         "strcat" | "__strcat_chk" => {
-            let end = text(a, LONGEST);
-            reads(a, end);
-            copies(a + end - 1, b, text(b, LONGEST));
+            let end = reads_text(a, LONGEST);
+            writes(a + end - 1, reads_text(b, LONGEST));
         }
         "strncat" | "__strncat_chk" => {
-            let (end, length) = (text(a, LONGEST), text(b, n));
-            reads(a, end);
-            reads(b, length);
+            let (end, length) = (reads_text(a, LONGEST), reads_text(b, n));
             // With a NUL of its own where it was cut.
             let cut = n > 0 && length == n && load::<u8>(b.wrapping_add(n - 1)) != 0;
             writes(a + end - 1, if n == 0 { 1 } else { length + u64::from(cut) });
@@ -114,15 +144,9 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
         "strncmp" => compares(n, true, equal),
         "strcasecmp" => compares(LONGEST, true, alike),
         "strncasecmp" => compares(n, true, alike),
-        "strchr" | "strchrnul" | "index" => reads(a, sought(a, b, LONGEST, true)),
-        "strcspn" | "strpbrk" => {
-            reads(b, text(b, LONGEST));
-            reads(a, spanned(a, b, true));
-        }
-        "strspn" => {
-            reads(b, text(b, LONGEST));
-            reads(a, spanned(a, b, false));
-        }
+        "strchr" | "strchrnul" | "index" => seeks(LONGEST, true),
+        "strcspn" | "strpbrk" => spans(true),
+        "strspn" => spans(false),
         "memmem" => reads(a, b),
         "strsep" => {
             watch::range(a, 8, site, true, false);
@@ -136,8 +160,8 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
             token(if from == 0 { 0 } else { from + skipped }, b, site);
         }
         "strstr" | "strcasestr" => {
-            reads(b, text(b, LONGEST));
-            reads(a, text(a, LONGEST));
+            reads_text(b, LONGEST);
+            reads_text(a, LONGEST);
         }
         _ => {}
     }
@@ -145,10 +169,9 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
 
 /// A text is looked through for the end of its first part, which becomes a NUL.
 fn token(at: u64, ends: u64, site: u32) {
-    watch::range(ends, text(ends, LONGEST), site, false, false);
+    read(&[ends], site, || text(ends, LONGEST));
     if at != 0 {
-        let size = spanned(at, ends, true);
-        watch::range(at, size, site, false, false);
+        let size = read(&[at], site, || spanned(at, ends, true));
         if load::<u8>(at + size - 1) != 0 {
             watch::range(at + size - 1, 1, site, true, false);
         }

@@ -43,6 +43,21 @@ pub fn toss(fault: u32) -> Op {
     op
 }
 
+/// Not a fault: whether blocks of the heap that are freed are given out again at once, in this execution.
+const REUSES: u32 = 1 << 31;
+
+/// The operation that decides that, as a toss.
+pub fn toss_of_reuse() -> Op {
+    let mut op = Op::new(Kind::TOSS).arg(1).with(VARIANT);
+    op.mask = REUSES;
+    op
+}
+
+/// The operation decides about that.
+pub fn is_of_reuse(op: &Op) -> bool {
+    op.kind == Kind::TOSS && op.has(VARIANT) && op.mask == REUSES
+}
+
 /// The name of the fault that a toss decides about, if it is one of these.
 pub fn fault_of(op: &Op) -> Option<&'static str> {
     (op.kind == Kind::TOSS && op.has(VARIANT)).then_some(())?;

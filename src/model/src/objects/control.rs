@@ -2,7 +2,7 @@
 
 use super::memory::LATE;
 use super::row::*;
-use crate::base::inject::fault_of;
+use crate::base::inject::{fault_of, is_of_reuse};
 use crate::state::START;
 
 kinds! {
@@ -42,8 +42,9 @@ kinds! {
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::By(|op| if op.has(LATE) { "store_buffer" } else { "VS_toss" }), arguments: |op, _, words| match fault_of(op) {
+        shown: Shown { call: Call::By(|op| if op.has(LATE) { "store_buffer" } else if is_of_reuse(op) { "heap" } else { "VS_toss" }), arguments: |op, _, words| match fault_of(op) {
             Some(fault) => say![words, "fault ", fault, "?"],
+            None if is_of_reuse(op) => say![words, "freed blocks are given out again?"],
             None => say![words, op.arg],
         }, outcome: Outcome::Value, waits: None, identity: BY_OBJECTS },
     }

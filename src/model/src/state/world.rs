@@ -288,6 +288,10 @@ pub struct World {
     pub stops_late: bool = at(false),
     /// There are processes with [`Process::copied_beside`](crate::state::Process::copied_beside).
     pub any_copied_beside: bool = at(false),
+    /// Blocks of the heap that are freed are given out again at once, as the allocator does, see [`Plan::reuses`](crate::arena::Plan::reuses).
+    pub reuses: bool = at(false),
+    /// Such a block was kept back where the allocator would have given it out again.
+    pub kept_apart: bool = at(false),
     /// There are objects with [`GHOSTS`](crate::state::GHOSTS), or that one has left who may have been woken: see `objects::lost`.
     pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.

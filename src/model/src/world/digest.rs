@@ -30,7 +30,7 @@ impl World {
         let World {
             // What the user has chosen, and what has been noted of the past.
             inject: _, uncontrolled: _, allow_misuse: _, livelock: _, awaited_len: _, awaited: _, past_cycles: _, timeless: _, pad: _, urgent: _, ticks_held: _,
-            ticks_apart: _, held_back: _, stops_late: _, never_come: _, beyond: _, moves: _, progress: _, ops: _, did: _, passed: _, passed_last: _,
+            ticks_apart: _, held_back: _, kept_apart: _, stops_late: _, never_come: _, beyond: _, moves: _, progress: _, ops: _, did: _, passed: _, passed_last: _,
             passed_run: _, long_runs: _, cycle_at: _, later_cycles: _, cycle: _,
             // Of a transition, or of the end.
             current: _, value: _, end: _, end_thread: _, end_obj: _, end_code: _, message_len: _, message: _, delivered: _, received: _,
@@ -39,7 +39,7 @@ impl World {
             // Nothing is in these where states are told apart (`knows_not`).
             sent: _, sent_lost: _, kills: _, stirred: _, untold: _, any_ghosts: _, n_cycle: _, n_awaited: _, n_watches: _, n_timers: _, watches: _, free_watch: _,
             signals: _, timers: _,
-            timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, told_time, now, fired, ids, free_hold, free_queued, free_chunk,
+            timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, reuses, told_time, now, fired, ids, free_hold, free_queued, free_chunk,
             free_desc, free_channel, free_fd_page, free_socket, free_message, free_right, last_place, clients, stop_signal, restarts, idle_jumps, threads, procs,
             objects, holds: _, stream_pairs, semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued, chunks, fd_pages,
             flags_change, libc_is_quiet, listened, met, matched, libc_made, looked_up, descs, channels, free_rings, fifos, sockets, messages, rights, mails,
@@ -47,7 +47,7 @@ impl World {
         } = self;
         let mut mixer = Mixer::new(Purpose::WORLD);
         let h = &mut mixer;
-        (timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside).hash(h);
+        (timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, reuses).hash(h);
         if *told_time {
             (now, fired).hash(h);
         }

@@ -96,6 +96,16 @@ impl World {
         }
     }
 
+    /// Blocks of the heap that are freed are given out again at once in this execution.
+    pub fn reuses_freed(&mut self) {
+        self.reuses = true;
+    }
+
+    /// A block of the heap was kept back that would have been given out again.
+    pub fn keeps_apart(&mut self) {
+        self.kept_apart = true;
+    }
+
     /// A deadline could have been noticed here, and is not, since timeouts are urgent.
     pub fn left_timeouts_out(&mut self) {
         self.urgent = true;
