@@ -6,10 +6,10 @@
 //! object (its word is zero again although the model has an owner) is recognized on every path.
 
 use vsrun_model::object::*;
-use vsrun_model::{Key, Misuse, ObjId};
+use vsrun_model::{Key, Kind, Misuse, ObjId, Op};
 
 use super::used::{set_up, site};
-use crate::gate::{end, local, model, space_of, world};
+use crate::gate::{end, local, model, pass, space_of, world, Phase};
 use crate::sys::{load, store, zero};
 
 /// Offset of `__kind` in pthread_mutex_t (glibc, x86-64).
@@ -42,8 +42,12 @@ fn key(kind: ObjKind, addr: u64) -> Key {
 /// `size` bytes at `addr` are about to become an object of that kind, by the function of that number.
 fn becomes(kind: ObjKind, addr: u64, size: u64, site: u32) {
     set_up(addr, size, site);
-    if world().concurrent {
-        if let Some(id) = world().slept_for(key(kind, addr)) {
+    if !world().concurrent || local().phase != Phase::Running || local().borrowed {
+        return;
+    }
+    if let Some(id) = world().find(key(kind, addr)) {
+        pass(Op::on(Kind::SET_UP, id));
+        if world().slept_for(id) {
             end::misuse(id, Misuse::SET_UP_BUSY);
         }
     }

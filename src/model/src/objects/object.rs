@@ -316,14 +316,13 @@ impl World {
         self.make(key, |new| new.flags = flags)
     }
 
-    /// The object at `key`, if a thread waits for it. If it becomes another one, nobody wakes that thread.
-    pub fn slept_for(&self, key: Key) -> Option<ObjId> {
-        let id = self.find(key)?;
+    /// A thread waits for that object. If it becomes another one, nobody wakes that thread.
+    pub fn slept_for(&self, id: ObjId) -> bool {
         let waits = |t: Tid| {
             let thread = &self.threads[t];
             thread.state == ThreadState::PARKED && thread.pending.names(id) && self.choices(t) == 0
         };
-        (0..self.threads.len).any(waits).then_some(id)
+        (0..self.threads.len).any(waits)
     }
 
     /// A new barrier for `count` threads.

@@ -1,4 +1,4 @@
-//! Spin locks, barriers, once controls.
+//! Spin locks, barriers, once controls; initialization of what is an object already.
 
 use super::cond::{others_wait, woken, WAITERS};
 use super::mutex::{acquires, owns};
@@ -8,6 +8,13 @@ use crate::base::RESUMED;
 use crate::state::{Misuse, Order, DESTROYED, NEVER_FREE, SOME_ONCE};
 
 kinds! {
+    /// An object is initialized where there is one: what it was is over, for whoever uses it meanwhile, too.
+    SET_UP = 135, "set_up" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("init"), OBJECT),
+    }
     /// Acquire a spin lock.
     SPIN_LOCK = 36, "spin_lock" {
         operands: Operands::Objects,

@@ -41,7 +41,7 @@ impl Drains {
             // xchg, also where it fails.
             Kind::SPIN_LOCK => Drains::First,
             // mov.
-            Kind::SPIN_UNLOCK => Drains::Stores,
+            Kind::SPIN_UNLOCK | Kind::SET_UP => Drains::Stores,
             // An attempt looks first; one who holds it is told so.
             Kind::RW_RDLOCK | Kind::RW_WRLOCK if !tries && !holds(act) => Drains::First,
             Kind::RW_UNLOCK if holds(act) => Drains::First,
