@@ -66,7 +66,7 @@ fn sample() -> Scenario {
 #[test]
 fn older_versions_are_read() {
     let mut now = Scenario { objects: Objects::default(), ..sample() };
-    let text = now.to_json().replacen("\"vsrun_scenario\": 10", "\"vsrun_scenario\": 1", 1);
+    let text = now.to_json().replacen("\"vsrun_scenario\": 11", "\"vsrun_scenario\": 1", 1);
     assert!(!text.contains("objects"));
     let content = text.rsplit_once(",\n  \"checksum\"").unwrap().0;
     let text = format!("{content}, \"checksum\": \"{:016x}\" }}\n", checksum(content.as_bytes()));
@@ -94,7 +94,7 @@ fn round_trip() {
 fn layout_is_for_people_too() {
     let text = sample().to_json();
     assert!(
-        text.starts_with("{\n  \"vsrun_scenario\": 10,\n  \"program\": {\n    \"exe\": \"/bin/philosophers\",\n"),
+        text.starts_with("{\n  \"vsrun_scenario\": 11,\n  \"program\": {\n    \"exe\": \"/bin/philosophers\",\n"),
         "{text}"
     );
     assert!(text.contains("[\"philosophers\",\"a\\nb\",{\"hex\":\"ff0078\"}]"), "{text}");
@@ -172,7 +172,7 @@ fn other_files_are_told_apart() {
     assert!(cause("{}\n").ends_with("not a vsrun scenario: it has no \"vsrun_scenario\""));
     assert!(cause("[1]\n").ends_with("not a vsrun scenario: [1]"));
     assert!(cause("3\n").contains("not a vsrun scenario: "));
-    assert!(cause("{\"vsrun_scenario\": 11}\n").ends_with("a scenario of format 11; this vsrun reads format 1 to 10"));
+    assert!(cause("{\"vsrun_scenario\": 12}\n").ends_with("a scenario of format 12; this vsrun reads format 1 to 11"));
     let edited = sample().to_json().replace("\"seed\": 18446744073709551615", "\"seed\": 1");
     assert!(cause(&edited).contains("edited or damaged"));
     let more = sample().to_json().replace("\"\n}\n", "\", \"then\": null}\n");

@@ -59,7 +59,8 @@ pub fn exit_group(status: i32) -> ! {
 /// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
 fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
-    if called && !local().borrowed && world().procs[p].live_threads > 1 {
+    // (Whether another one that nobody has waited for is over already depends on the order.)
+    if called && !local().borrowed && !world().is_alone(cur) {
         // Another thread may end the process, too, or replace its program: the first one decides.
         turn::pass(Op::new(Kind::PLACE).arg(libc::SYS_exit_group));
     } else if called {

@@ -32,28 +32,28 @@ static PURE: Names = Names::new(|| {
     __stpncpy_chk __strcat_chk __strcpy_chk __strlcat_chk __strlcpy_chk __strncat_chk __strncpy_chk __strtod_internal
     __strtok_r __strtol_internal __strtoul_internal __tls_get_addr __xpg_basename _longjmp _pthread_cleanup_pop
     _setjmp a64l abort abs atof atoi atol atoll basename bcmp bcopy btowc bzero clock clock_getres clock_gettime
-    crypt_r daylight difftime dirname div drand48 environ erand48 explicit_bzero ffs ffsl ffsll get_nprocs
+    cnd_init crypt_r daylight difftime dirname div drand48 environ erand48 explicit_bzero ffs ffsl ffsll get_nprocs
     get_nprocs_conf getauxval getcontext getegid getentropy geteuid getgid getpagesize getpgid getpgrp getpid getppid
     getrandom getsid gettid gettimeofday getuid gmtime_r hcreate_r hdestroy_r hsearch_r htonl htons imaxabs imaxdiv
     in6addr_any in6addr_loopback index inet_addr inet_aton inet_ntoa inet_ntop inet_pton insque isalnum isalpha
     isascii isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper iswalnum iswalpha iswctype
     iswdigit iswlower iswprint iswpunct iswspace iswupper isxdigit jrand48 l64a labs ldiv llabs lldiv longjmp lrand48
-    memccpy memchr memcmp memcpy memmem memmove mempcpy memrchr memset mrand48 nrand48 ntohl ntohs optarg
+    memccpy memchr memcmp memcpy memmem memmove mempcpy memrchr memset mrand48 mtx_init nrand48 ntohl ntohs optarg
     opterr optind optopt program_invocation_name program_invocation_short_name pthread_attr_destroy
     pthread_attr_getdetachstate pthread_attr_getguardsize pthread_attr_getstack pthread_attr_getstacksize
     pthread_attr_init pthread_attr_setdetachstate pthread_attr_setguardsize pthread_attr_setstack
-    pthread_attr_setstacksize pthread_barrierattr_destroy pthread_barrierattr_init
-    pthread_barrierattr_setpshared pthread_condattr_destroy pthread_condattr_getclock
+    pthread_attr_setstacksize pthread_barrier_init pthread_barrierattr_destroy pthread_barrierattr_init
+    pthread_barrierattr_setpshared pthread_cond_init pthread_condattr_destroy pthread_condattr_getclock
     pthread_condattr_getpshared pthread_condattr_init pthread_condattr_setclock pthread_condattr_setpshared
     pthread_detach pthread_equal pthread_exit pthread_getaffinity_np pthread_getattr_np pthread_getname_np
-    pthread_getspecific pthread_key_delete pthread_mutex_consistent pthread_mutex_consistent_np
+    pthread_getspecific pthread_key_delete pthread_mutex_consistent pthread_mutex_consistent_np pthread_mutex_init
     pthread_mutexattr_destroy pthread_mutexattr_getpshared pthread_mutexattr_getrobust pthread_mutexattr_gettype
     pthread_mutexattr_init pthread_mutexattr_setpshared pthread_mutexattr_setrobust pthread_mutexattr_setrobust_np
-    pthread_mutexattr_settype pthread_rwlockattr_destroy pthread_rwlockattr_getkind_np
+    pthread_mutexattr_settype pthread_rwlock_init pthread_rwlockattr_destroy pthread_rwlockattr_getkind_np
     pthread_rwlockattr_init pthread_rwlockattr_setkind_np pthread_rwlockattr_setpshared pthread_self
     pthread_setcancelstate pthread_setcanceltype pthread_setname_np pthread_setspecific pthread_sigmask
-    pthread_spin_destroy pthread_testcancel rand_r rawmemchr remque rindex sched_getaffinity
-    sched_getcpu sched_setaffinity seed48 sem_close setjmp setpgid setsid sigaddset sigandset sigdelset
+    pthread_spin_destroy pthread_spin_init pthread_testcancel rand_r rawmemchr remque rindex sched_getaffinity
+    sched_getcpu sched_setaffinity seed48 sem_close sem_init setjmp setpgid setsid sigaddset sigandset sigdelset
     sigemptyset sigfillset sigisemptyset sigismember siglongjmp sigorset sigpending sigprocmask srand48 stderr stdin
     stdout stpcpy stpncpy strcasecmp strcasestr strcat strchr strchrnul strcmp strcoll strcpy strcspn strlcat strlcpy
     strlen strncasecmp strncat strncmp strncpy strnlen strpbrk strrchr strsep strspn strstr strtod strtof strtoimax

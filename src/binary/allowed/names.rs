@@ -148,9 +148,7 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         | "mtx_lock"
         | "mtx_timedlock"
         | "mtx_unlock"
-        | "mtx_destroy"
-        | "pthread_mutex_init"
-        | "mtx_init" => MUTEX,
+        | "mtx_destroy" => MUTEX,
         "pthread_mutex_trylock" | "__pthread_mutex_trylock" | "mtx_trylock" => TRY_MUTEX,
         "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" | "cnd_wait" | "cnd_timedwait" => {
             COND_WAIT
@@ -160,9 +158,7 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         | "pthread_cond_destroy"
         | "cnd_signal"
         | "cnd_broadcast"
-        | "cnd_destroy"
-        | "pthread_cond_init"
-        | "cnd_init" => COND,
+        | "cnd_destroy" => COND,
         "pthread_rwlock_rdlock"
         | "pthread_rwlock_timedrdlock"
         | "pthread_rwlock_clockrdlock"
@@ -170,15 +166,12 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         | "pthread_rwlock_timedwrlock"
         | "pthread_rwlock_clockwrlock"
         | "pthread_rwlock_unlock"
-        | "pthread_rwlock_destroy"
-        | "pthread_rwlock_init" => RWLOCK,
+        | "pthread_rwlock_destroy" => RWLOCK,
         "pthread_rwlock_tryrdlock" | "pthread_rwlock_trywrlock" => TRY_RWLOCK,
-        "pthread_spin_lock" | "pthread_spin_unlock" | "pthread_spin_init" => SPIN,
+        "pthread_spin_lock" | "pthread_spin_unlock" => SPIN,
         "pthread_spin_trylock" => TRY_SPIN,
-        "pthread_barrier_wait" | "pthread_barrier_destroy" | "pthread_barrier_init" => BARRIER,
-        "sem_wait" | "sem_timedwait" | "sem_clockwait" | "sem_post" | "sem_getvalue" | "sem_destroy" | "sem_init" => {
-            SEM
-        }
+        "pthread_barrier_wait" | "pthread_barrier_destroy" => BARRIER,
+        "sem_wait" | "sem_timedwait" | "sem_clockwait" | "sem_post" | "sem_getvalue" | "sem_destroy" => SEM,
         "sem_trywait" => TRY_SEM,
         "semget" => &[NAMES, PATHS],
         "sem_open" | "sem_unlink" | "msgget" => &[NAMES],

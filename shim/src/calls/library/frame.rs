@@ -208,6 +208,7 @@ impl Frame {
         for one in uses {
             let at = match one.at {
                 At::Argument(n) => self.asked(n),
+                At::Behind(n) => self.asked(n) + 8,
                 // It is where that function is.
                 At::State(name) => real(number(name)) & !7,
                 // What a function has found is read after it.
@@ -229,9 +230,10 @@ impl Frame {
                 // Of these it is recorded when the function is done.
                 Way::Writes | Way::Finds => continue,
             };
-            match writes {
-                true => watch::range(at, self.length(one.size, at), site, true, locked),
-                false => _ = texts::read(&[at], site, || self.length(one.size, at)),
+            let by_content = matches!(one.size, Size::Text | Size::TextUpTo(_) | Size::Wide | Size::Number);
+            match by_content && !writes {
+                true => _ = texts::read(&[at], site, || self.length(one.size, at)),
+                false => watch::range(at, self.length(one.size, at), site, writes, locked),
             }
         }
         let mut writes = false;
@@ -279,7 +281,7 @@ impl Frame {
                 At::Argument(n) => self.asked(n),
                 At::Pointed(n) if self.asked(n) != 0 => load(self.asked(n)),
                 At::Result | At::Own => result,
-                At::Pointed(_) | At::State(_) => 0,
+                At::Pointed(_) | At::Behind(_) | At::State(_) => 0,
             };
             let from = if place != 0 { place } else { at };
             let size = match at {

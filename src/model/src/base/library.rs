@@ -8,6 +8,8 @@ use crate::base::buffers::same;
 pub enum At {
     /// Where this argument points, from 0; a null is none.
     Argument(u8),
+    /// The same, behind the first word there.
+    Behind(u8),
     /// Where the address points to which this argument points once the function is done.
     Pointed(u8),
     /// Where what the function gives points.
@@ -194,6 +196,9 @@ const LOG: At = At::State("setlogmask");
 const BREAK: At = At::State("sbrk");
 const LEVEL: At = At::State("pthread_setconcurrency");
 const LOADED: At = At::State("dlopen");
+/// Where mappings come depends on which there are.
+const MAPPINGS: At = At::State("mmap");
+const PROTECTION: At = At::State("mprotect");
 const KEYS: At = At::State("pthread_key_create");
 
 const INT: Size = Bytes(4);
@@ -204,6 +209,13 @@ const SET: Size = Bytes(8);
 const TM: Size = Bytes(56);
 const TIME: Size = Bytes(16);
 const ACTION: Size = Bytes(152);
+/// A stream, behind the word that is read by who is about to lock it, and without its lock.
+const FILE: Size = Bytes(208);
+const STREAM_A: At = At::Behind(0);
+const STREAM_B: At = At::Behind(1);
+const STREAM_C: At = At::Behind(2);
+const STREAM_D: At = At::Behind(3);
+const STREAM_E: At = At::Behind(4);
 const INFO: Size = Bytes(128);
 const HINTS: Size = Bytes(48);
 /// What setjmp keeps: registers, and whether there is a mask, which a system call writes.
@@ -241,6 +253,22 @@ const fn scans(format: u8, text: Option<u8>, by: &'static str) -> Does {
     Does::Scans { format, list: by.is_empty(), text, by }
 }
 
+/// Functions that print to the stream that is their first argument, or scan it.
+pub const OF_STREAMS: [usize; 9] = [
+    number("fprintf"),
+    number("vfprintf"),
+    number("__fprintf_chk"),
+    number("__vfprintf_chk"),
+    number("fscanf"),
+    number("vfscanf"),
+    number("__isoc99_fscanf"),
+    number("__isoc23_fscanf"),
+    number("__isoc99_vfscanf"),
+];
+
+/// Functions that print, and then end the process by libc's own exit: the last of these unless its first argument is 0.
+pub const THAT_END: [usize; 5] = [number("err"), number("errx"), number("verr"), number("verrx"), number("error")];
+
 /// How many of the functions are [`Does::Special`]: the first ones.
 pub const SPECIAL: usize = {
     let mut n = 0;
@@ -269,13 +297,13 @@ pub const FUNCTIONS: &[Function] = functions! {
         thrd_current pthread_equal thrd_equal pthread_kill pthread_setspecific pthread_getspecific tss_set tss_get pthread_yield thrd_yield
         pthread_setschedprio mtx_init mtx_destroy mtx_lock mtx_trylock mtx_unlock
         cnd_init cnd_destroy cnd_wait cnd_signal cnd_broadcast sem_init sem_destroy sem_wait sem_trywait sem_post sem_close
-        sched_yield __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next __register_atfork
-        pthread_atfork __sched_cpufree __sched_cpualloc sched_getcpu get_nprocs get_nprocs_conf
+        sched_yield __pthread_register_cancel __pthread_unregister_cancel __pthread_unwind_next
+        __sched_cpufree __sched_cpualloc sched_getcpu get_nprocs get_nprocs_conf
         // Memory, the loader, the end of the program, the start of it.
         malloc calloc realloc reallocarray aligned_alloc memalign valloc pvalloc free cfree malloc_usable_size malloc_trim
-        mallopt exit _exit _Exit quick_exit abort atexit __cxa_atexit __cxa_at_quick_exit on_exit __cxa_finalize
+        exit _exit _Exit quick_exit abort atexit __cxa_atexit __cxa_at_quick_exit on_exit __cxa_finalize
         __cxa_thread_atexit_impl __libc_start_main __stack_chk_fail __fdelt_chk __chk_fail __assert_fail __assert __assert_perror_fail
-        __errno_location __h_errno_location __res_state _dl_find_object dl_iterate_phdr dlerror
+        __errno_location __h_errno_location __res_state _dl_find_object dlerror
         __tls_get_addr _dl_mcount_wrapper_check __gmon_start__ __libc_current_sigrtmin __libc_current_sigrtmax
         gnu_get_libc_version gnu_get_libc_release getauxval __libc_single_threaded
         vfork fork _Fork
@@ -297,7 +325,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         __xstat64 __lxstat __lxstat64 __fxstat __fxstat64 __fxstatat __fxstatat64 statfs statfs64 fstatfs fstatfs64 access faccessat eaccess
         euidaccess chmod fchmod fchmodat lchmod chown fchown lchown fchownat umask mkdir mkdirat rmdir unlink unlinkat remove rename
         renameat renameat2 link linkat symlink symlinkat readlink readlinkat __readlink_chk mkfifo mkfifoat mknod mknodat chdir fchdir
-        chroot utimensat futimens flock posix_madvise msync mincore mlock mlock2
+        chroot utimensat futimens flock posix_madvise msync mlock mlock2
         munlock mlockall munlockall memfd_create inotify_init inotify_init1 inotify_add_watch inotify_rm_watch setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getdents64
         socket socketpair bind listen connect accept accept4 shutdown getsockname getpeername getsockopt setsockopt send sendto sendmsg
@@ -315,12 +343,9 @@ pub const FUNCTIONS: &[Function] = functions! {
         process_vm_writev time clock_gettime gettimeofday ptrace sethostname isatty tcgetpgrp tcsetpgrp tcgetsid tcdrain tcflow tcflush tcsendbreak
         eventfd_write clock_settime clock_getres
         // Streams: their locks are objects, what is in them is theirs alone.
-        fclose fcloseall fflush fflush_unlocked fileno fileno_unlocked feof feof_unlocked ferror ferror_unlocked clearerr clearerr_unlocked fseek fseeko fseeko64 ftell ftello ftello64
-        rewind fputc fputc_unlocked putc putc_unlocked putchar putchar_unlocked _IO_putc _IO_getc fgetc fgetc_unlocked getc getc_unlocked getchar getchar_unlocked ungetc
-        __overflow __uflow __underflow flockfile ftrylockfile funlockfile _IO_flockfile _IO_ftrylockfile _IO_funlockfile
-        __fpending __fpurge fpurge __fbufsize __freading __fwriting __freadable __fwritable __flbf __fsetlocking _flushlbf tmpfile tmpfile64
+        fcloseall putchar getchar _flushlbf tmpfile tmpfile64 _IO_getc fgetc getc fputc putc _IO_putc ungetc
         // What readdir gives lies in what getdents64 has written.
-        pclose opendir fdopendir closedir dirfd readdir readdir64 rewinddir telldir seekdir getlogin freeaddrinfo endpwent setpwent endgrent
+        opendir fdopendir closedir dirfd readdir readdir64 rewinddir telldir seekdir getlogin freeaddrinfo endpwent setpwent endgrent
         setgrent if_freenameindex freeifaddrs freelocale duplocale uselocale __duplocale __freelocale __uselocale
         tzset;
     uses:
@@ -383,18 +408,32 @@ pub const FUNCTIONS: &[Function] = functions! {
         [strptime] NotZero { Reads A, Text; Reads B, Text; Changes C, TM }
         [nanosleep clock_nanosleep] Any { }
         // Streams.
-        [fgets fgets_unlocked] NotZero { Writes A, TextUpTo(1) }
-        [__fgets_chk __fgets_unlocked_chk] NotZero { Writes A, TextUpTo(2) }
-        [fread fread_unlocked] NotZero { Writes A, GivenTimes(1, 2) }
-        [__fread_chk __fread_unlocked_chk] NotZero { Writes A, GivenTimes(2, 3) }
-        [fwrite fwrite_unlocked] Any { Reads A, Product(1, 2) }
-        [fputs fputs_unlocked puts perror] Any { Reads A, Text }
+        [fflush fclose fileno feof ferror clearerr fseek fseeko fseeko64 ftell ftello ftello64 rewind flockfile ftrylockfile funlockfile _IO_flockfile _IO_ftrylockfile _IO_funlockfile __fpending __fpurge fpurge __fbufsize __freading __fwriting __freadable __fwritable __flbf __fsetlocking pclose] Any { Reads A, INT }
+        [fileno_unlocked feof_unlocked ferror_unlocked] Any { Reads A, INT }
+        // These are for who has the lock, or is alone.
+        [__overflow __uflow __underflow fflush_unlocked clearerr_unlocked fgetc_unlocked getc_unlocked] Any { Sets STREAM_A, FILE }
+        [fputc_unlocked putc_unlocked] Any { Sets STREAM_B, FILE }
+        [fgets] NotZero { Reads C, INT; Writes A, TextUpTo(1) }
+        [fgets_unlocked] NotZero { Sets STREAM_C, FILE; Writes A, TextUpTo(1) }
+        [__fgets_chk] NotZero { Reads D, INT; Writes A, TextUpTo(2) }
+        [__fgets_unlocked_chk] NotZero { Sets STREAM_D, FILE; Writes A, TextUpTo(2) }
+        [fread] NotZero { Reads D, INT; Writes A, GivenTimes(1, 2) }
+        [fread_unlocked] NotZero { Sets STREAM_D, FILE; Writes A, GivenTimes(1, 2) }
+        [__fread_chk] NotZero { Reads E, INT; Writes A, GivenTimes(2, 3) }
+        [__fread_unlocked_chk] NotZero { Sets STREAM_E, FILE; Writes A, GivenTimes(2, 3) }
+        [fwrite] Any { Reads D, INT; Reads A, Product(1, 2) }
+        [fwrite_unlocked] Any { Sets STREAM_D, FILE; Reads A, Product(1, 2) }
+        [fputs] Any { Reads B, INT; Reads A, Text }
+        [fputs_unlocked] Any { Sets STREAM_B, FILE; Reads A, Text }
+        [puts perror] Any { Reads A, Text }
         [psignal] Any { Reads B, Text }
-        [getline getdelim __getdelim] Positive { Changes A, POINTER; Changes B, LONG; Writes At::Pointed(0), Given(NO_LIMIT, 1, 1) }
-        [fopen fopen64 popen freopen freopen64] Any { Reads A, Text; Reads B, Text }
+        [getline] Positive { Reads C, INT; Changes A, POINTER; Changes B, LONG; Writes At::Pointed(0), Given(NO_LIMIT, 1, 1) }
+        [getdelim __getdelim] Positive { Reads D, INT; Changes A, POINTER; Changes B, LONG; Writes At::Pointed(0), Given(NO_LIMIT, 1, 1) }
+        [fopen fopen64 popen] Any { Reads A, Text; Reads B, Text }
+        [freopen freopen64] Any { Reads A, Text; Reads B, Text; Hides C, INT }
         [fdopen] Any { Reads B, Text }
-        [fgetpos fgetpos64] Zero { Writes B, Bytes(16) }
-        [fsetpos fsetpos64] Any { Reads B, Bytes(16) }
+        [fgetpos fgetpos64] Zero { Reads A, INT; Writes B, Bytes(16) }
+        [fsetpos fsetpos64] Any { Reads A, INT; Reads B, Bytes(16) }
         [system execvp execvpe execlp] Any { Reads A, Text }
         [openlog closelog] Any { Updates LOG, STATE; Hides LOG, STATE }
         [setlogmask] Any { Updates LOG, STATE }
@@ -485,12 +524,15 @@ pub const FUNCTIONS: &[Function] = functions! {
         [pthread_getaffinity_np] Zero { Writes C, Of(1, 1) }
         [pthread_setaffinity_np] Any { Reads C, Of(1, 1) }
         // Memory, the loader, the stack. What asks who calls it, or where its frame is, has nothing that comes behind it.
-        [mmap mmap64] Any { Sets A, Replaced }
+        [mmap mmap64] Any { Updates MAPPINGS, STATE; Sets A, Replaced }
         [madvise] Any { Sets A, Discarded }
         [sbrk brk] Any { Updates BREAK, STATE }
-        [munmap] Any { Sets A, Unmapped }
-        [mremap] Any { Sets A, Moved }
-        [mprotect pkey_mprotect] Any { Sets A, Opened; Reads A, Frozen }
+        [munmap] Any { Updates MAPPINGS, STATE; Sets A, Unmapped }
+        [mremap] Any { Updates MAPPINGS, STATE; Sets A, Moved }
+        [mprotect pkey_mprotect] Any { Updates PROTECTION, STATE; Sets A, Opened; Reads A, Frozen }
+        // What these tell or change is not followed.
+        [mallopt mincore __register_atfork pthread_atfork putchar_unlocked getchar_unlocked] Any { Hides MAPPINGS, STATE }
+        [dl_iterate_phdr] Any { Reads LOADED, STATE }
         [posix_memalign] Zero { Writes A, POINTER }
         [dlopen] Any { Updates LOADED, STATE; Reads A, Text }
         [dlclose] Any { Updates LOADED, STATE }
