@@ -154,6 +154,39 @@ static void child(void)
     printf("%d\n", WEXITSTATUS(status));
 }
 
+/* Two that lie side by side are one then. */
+static void *frees_two(void *unused)
+{
+    static void *volatile at[4];
+    at[0] = malloc(2000), at[1] = malloc(2000), at[2] = malloc(30);
+    free(at[0]);
+    free(at[1]);
+    at[3] = malloc(3800);
+    cached = at[3] == at[0];
+    return unused;
+}
+
+static void *waits(void *unused)
+{
+    sem_wait(&done);
+    void *one = malloc(40);
+    free(one);
+    void *volatile two = malloc(40);
+    cached = two == one;
+    return unused;
+}
+
+static pthread_t early;
+
+/* A thread that is there before main. */
+__attribute__((constructor)) static void constructs(int argc, char **argv)
+{
+    if (arg_is(argc, argv, "early")) {
+        sem_init(&done, 0, 0);
+        early = go(waits, NULL);
+    }
+}
+
 /* Nothing can be given out again: too small, too large, before there is another thread. */
 static void *frees_others(void *unused)
 {
@@ -193,7 +226,14 @@ int main(int argc, char **argv)
         stays(2000);
     else if (arg_is(argc, argv, "child"))
         child();
-    else
+    else if (arg_is(argc, argv, "side")) {
+        join(go(frees_two, NULL));
+        printf("%s\n", cached ? "there" : "elsewhere");
+    } else if (arg_is(argc, argv, "early")) {
+        sem_post(&done);
+        join(early);
+        printf("%s\n", cached ? "there" : "elsewhere");
+    } else
         others();
     return 0;
 }

@@ -42,8 +42,35 @@ static void short_one(void)
     printf("%s\n", copy);
 }
 
+static void *measures(void *unused)
+{
+    result = strlen(text);
+    return unused;
+}
+
+static void *changes(void *unused)
+{
+    volatile char *at = text;
+    at[1] = 'b', at[0] = 0, at[0] = 'a';
+    return unused;
+}
+
+/* It becomes shorter, and then long again. */
+static void to_and_fro(void)
+{
+    strcpy(text, "zabcd");
+    pthread_t one = go(measures, NULL), other = go(changes, NULL);
+    join(one);
+    join(other);
+    printf("%d\n", result);
+}
+
 int main(int argc, char **argv)
 {
+    if (arg_is(argc, argv, "fro")) {
+        to_and_fro();
+        return 0;
+    }
     if (arg_is(argc, argv, "short")) {
         short_one();
         return 0;

@@ -11,7 +11,7 @@ use crate::calls::{
     claims, clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss,
 };
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{cpuid, end, late, pages, shield, signal, touch, tsc, watched};
+use crate::gate::{cpuid, end, inject, late, pages, shield, signal, touch, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{bind, complain, die, elf, fs_base, load, names, origin, raw, store};
 use crate::{net, rewrite};
@@ -184,6 +184,7 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
             _ => watch_alone(),
         }
         local().phase = Phase::Running;
+        inject::main_begins();
         clients::start(envp as u64);
     }
     #[cfg(feature = "heap")]

@@ -73,13 +73,15 @@ const LARGE: u64 = 1032;
 const BEYOND: u64 = 24;
 
 /// Who asks for a block of `size` bytes would get one that is kept: one that the same thread has freed, as large, or that nobody keeps for himself. (glibc has a list of
-/// blocks for each thread and size up to [`LARGE`] bytes: malloc(3), mallopt; other allocators are much alike.)
+/// blocks for each thread and size up to [`LARGE`] bytes: malloc(3), mallopt; other allocators are much alike.) Larger ones may be neighbours, and one block then.
 pub fn would_serve(size: u64) -> bool {
-    let serves = |block: &&Block| {
-        let (mine, left) = (block.by == local().cur, !world().threads[block.by].alive());
-        block.size >= size && (block.size > LARGE || block.size <= size + BEYOND && (mine || left))
-    };
-    blocks().known().any(|block| serves(&block))
+    let (mut serves, mut large) = (false, 0);
+    for block in blocks().known() {
+        let kept = || block.by == local().cur || !world().threads[block.by].alive();
+        serves |= block.size >= size && block.size <= size + BEYOND && kept();
+        large += if block.size > LARGE { block.size } else { 0 };
+    }
+    serves || large >= size
 }
 
 /// The oldest block, which is to be given back before one of `size` bytes can be kept, and its size; `None`: there is room.

@@ -37,7 +37,20 @@ pub fn sparing<T>(what: impl FnOnce() -> T) -> T {
 /// There is going to be a second thread in the world: decides whether blocks of the heap that are freed from now on are given out again at once, where it is known
 /// that this can be told. Nobody else is there that what libc holds here could keep from going on.
 pub fn begins_with_others() {
-    let decides = arena().plan.reuses && !world().concurrent && local().phase == Phase::Running && !local().borrowed;
+    if !world().concurrent {
+        decides_reuse();
+    }
+}
+
+/// The program's main is about to begin: the same, where a constructor has made a thread.
+pub fn main_begins() {
+    if world().concurrent {
+        decides_reuse();
+    }
+}
+
+fn decides_reuse() {
+    let decides = arena().plan.reuses && local().phase == Phase::Running && !local().borrowed;
     if decides && pass(toss_of_reuse()) == 1 {
         model().reuses_freed();
     }

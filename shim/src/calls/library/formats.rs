@@ -3,7 +3,7 @@
 use vsrun_model::library::{number, Does, Function, BY_LIST, OF_STREAMS, THAT_END};
 
 use super::frame::{note_name, real, wrote, Aside, Frame, List, GENERAL};
-use super::texts;
+use super::texts::{self, Until};
 use crate::gate::{is_threaded, machine};
 use crate::sys::load;
 use crate::watch;
@@ -59,9 +59,8 @@ impl Format {
     }
 }
 
-/// The arguments of a format that prints are used; `reads` gets addresses and how far each is read by what is there, `writes` addresses and
-/// sizes. False: it is not known how.
-fn printed(at: u64, mut list: List, reads: impl Fn(u64, &dyn Fn() -> u64), writes: impl Fn(u64, u64)) -> bool {
+/// The arguments of a format that prints are used; `reads` gets addresses and how far each is read, `writes` addresses and sizes. False: it is not known how.
+fn printed(at: u64, mut list: List, reads: impl Fn(u64, Until, u64), writes: impl Fn(u64, u64)) -> bool {
     let mut format = Format(at);
     while format.conversion() {
         while format.take(|b| b" +-#0'I".contains(&b)).is_some() {}
@@ -87,14 +86,14 @@ fn printed(at: u64, mut list: List, reads: impl Fn(u64, &dyn Fn() -> u64), write
             Some(b's') if !long => {
                 let text = list.next();
                 if text != 0 {
-                    reads(text, &|| texts::text(text, precision.unwrap_or(texts::LONGEST)));
+                    reads(text, Until::Nul, precision.unwrap_or(texts::LONGEST));
                 }
             }
             Some(b's' | b'S') => {
                 let text = list.next();
                 if text != 0 {
-                    let most = precision.map_or(u64::MAX, |n| n.saturating_mul(4));
-                    reads(text, &|| texts::wide(text).min(most));
+                    let most = precision.unwrap_or(texts::LONGEST).saturating_mul(4);
+                    reads(text, Until::WideNul, most);
                 }
             }
             Some(b'n') => writes(list.next(), size),
@@ -169,7 +168,7 @@ impl Frame {
     /// Records what a function uses that prints or scans, before it is called.
     pub(super) fn formats(&mut self, function: &Function) -> u64 {
         let site = self.site();
-        let reads = |at: u64, size: &dyn Fn() -> u64| _ = texts::read(&[at], site, size);
+        let reads = |at: u64, until: Until, most: u64| _ = texts::read(&[at], site, &until, most);
         let (Does::Prints { format, list, .. } | Does::Scans { format, list, .. }) = function.does else { return 0 };
         // The arguments behind the last one that is always there, or what the caller has made of his.
         self.list.general = 8 * (u32::from(format) + 1);
@@ -186,7 +185,7 @@ impl Frame {
             note_name(function.name.as_bytes());
         }
         let at = self.asked(format);
-        reads(at, &|| texts::text(at, texts::LONGEST));
+        reads(at, Until::Nul, texts::LONGEST);
         let (to, gives, by) = match function.does {
             Does::Prints { to, gives, by, .. } => {
                 let writes = |at: u64, size: u64| watch::range(at, size, site, true, false);
@@ -198,7 +197,7 @@ impl Frame {
             Does::Scans { text, by, .. } => {
                 if let Some(text) = text {
                     let from = self.asked(text);
-                    reads(from, &|| texts::text(from, texts::LONGEST));
+                    reads(from, Until::Nul, texts::LONGEST);
                     self.scans_objects(at);
                 }
                 (None, None, by)

@@ -7,7 +7,7 @@ use vsrun_model::library::{
 };
 use vsrun_model::watch::Entry;
 
-use super::texts;
+use super::texts::{self, Until, LONGEST};
 use crate::calls::buffers;
 use crate::calls::taken::taken;
 use crate::gate::{arena, is_threaded, machine};
@@ -230,10 +230,16 @@ impl Frame {
                 // Of these it is recorded when the function is done.
                 Way::Writes | Way::Finds => continue,
             };
-            let by_content = matches!(one.size, Size::Text | Size::TextUpTo(_) | Size::Wide | Size::Number);
-            match by_content && !writes {
-                true => _ = texts::read(&[at], site, || self.length(one.size, at)),
-                false => watch::range(at, self.length(one.size, at), site, writes, locked),
+            let until = match one.size {
+                Size::Text => Some((Until::Nul, LONGEST)),
+                Size::TextUpTo(n) => Some((Until::Nul, self.asked(n))),
+                Size::Wide => Some((Until::WideNul, 4 * LONGEST)),
+                Size::Number => Some((Until::NoNumber, texts::NUMBER)),
+                _ => None,
+            };
+            match until.filter(|_| !writes) {
+                Some((until, most)) => _ = texts::read(&[at], site, &until, most),
+                None => watch::range(at, self.length(one.size, at), site, writes, locked),
             }
         }
         let mut writes = false;

@@ -11,6 +11,8 @@ use crate::watch;
 pub const LONGEST: u64 = 1 << 32;
 /// Most bytes of a number.
 const DIGITS: u64 = 4096;
+/// The same, with white space before it.
+pub const NUMBER: u64 = 2 * DIGITS;
 
 /// A text: bytes up to and with the NUL, at most `most`.
 pub fn text(at: u64, most: u64) -> u64 {
@@ -27,69 +29,127 @@ pub fn wide(at: u64) -> u64 {
 /// A text as far as it can be a number, and the byte behind that.
 pub fn number(at: u64) -> u64 {
     let byte = |n: u64| load::<u8>(at.wrapping_add(n));
-    let blank = |b: u8| b == b' ' || (9..=13).contains(&b);
-    let first = (0..DIGITS).find(|n| !blank(byte(*n))).unwrap_or(DIGITS);
-    let part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.' | b'(' | b')' | b'_');
-    let end = (first..first + DIGITS).find(|n| !part(byte(*n)));
+    let first = (0..DIGITS).find(|n| !is_blank(byte(*n))).unwrap_or(DIGITS);
+    let end = (first..first + DIGITS).find(|n| !is_part(byte(*n)));
     end.map_or(first + DIGITS, |n| n + 1)
 }
 
-/// How far a text is looked through for a byte that is in another text, or that is not in it.
-fn spanned(at: u64, set: u64, is_in: bool) -> u64 {
-    let size = text(set, LONGEST) - 1;
-    let has = |byte: u8| (0..size).any(|n| load::<u8>(set.wrapping_add(n)) == byte);
-    let ends = |n: &u64| {
-        let byte = load::<u8>(at.wrapping_add(*n));
-        byte == 0 || has(byte) == is_in
-    };
-    (0..LONGEST).find(ends).map_or(LONGEST, |n| n + 1)
+/// Bytes, a bit for each.
+pub type Set = [u64; 4];
+
+/// Those of a text.
+fn set_of(at: u64) -> Set {
+    let mut set = [0; 4];
+    for byte in (0..text(at, LONGEST) - 1).map(|n| load::<u8>(at.wrapping_add(n))) {
+        set[usize::from(byte / 64)] |= 1 << (byte % 64);
+    }
+    set
 }
 
-/// How far two texts, or stretches of memory, are compared: up to and with the first difference.
-fn compared(a: u64, b: u64, most: u64, is_text: bool, same: fn(u8, u8) -> bool) -> u64 {
-    let differs = |n: &u64| {
-        let (left, right): (u8, u8) = (load(a.wrapping_add(*n)), load(b.wrapping_add(*n)));
-        !same(left, right) || is_text && left == 0
-    };
-    (0..most).find(differs).map_or(most, |n| n + 1)
+/// Where reading ends.
+pub enum Until {
+    /// With the NUL.
+    Nul,
+    /// With the NUL of a text of wide characters.
+    WideNul,
+    /// With the first byte that is no part of a number.
+    NoNumber,
+    /// With the first difference of two texts, or stretches of memory.
+    Differ { is_text: bool, same: fn(u8, u8) -> bool },
+    /// With that byte.
+    Byte { byte: u8, is_text: bool },
+    /// With a byte of a text that is in that set, or is not.
+    Member { set: Set, is_in: bool },
 }
 
-/// How far a byte is looked for.
-fn sought(at: u64, byte: u64, most: u64, is_text: bool) -> u64 {
-    let found = |n: &u64| {
-        let there: u8 = load(at.wrapping_add(*n));
-        there == byte as u8 || is_text && there == 0
-    };
-    (0..most).find(found).map_or(most, |n| n + 1)
+impl Until {
+    fn unit(&self) -> u64 {
+        if matches!(self, Until::WideNul) {
+            4
+        } else {
+            1
+        }
+    }
+
+    fn value(&self, at: u64) -> u32 {
+        match self.unit() {
+            4 => load(at),
+            _ => load::<u8>(at).into(),
+        }
+    }
+
+    /// Whether there is more to read behind this, in one place or two. `blank`: there was nothing but white space so far.
+    fn goes_on(&self, blank: &mut bool, [left, right]: [u32; 2]) -> bool {
+        let byte = left as u8;
+        match *self {
+            Until::Nul | Until::WideNul => left != 0,
+            Until::NoNumber => {
+                *blank = *blank && is_blank(byte);
+                *blank || is_part(byte)
+            }
+            Until::Differ { is_text, same } => same(byte, right as u8) && !(is_text && byte == 0),
+            Until::Byte { byte: sought, is_text } => byte != sought && !(is_text && byte == 0),
+            Until::Member { set, is_in } => byte != 0 && (set[usize::from(byte / 64)] >> (byte % 64) & 1 == 1) != is_in,
+        }
+    }
+
+    /// How far that is by what is there now, at most `most` bytes.
+    fn extent(&self, places: &[u64], most: u64) -> u64 {
+        let (mut n, mut blank) = (0, true);
+        while n < most {
+            let values = [places[0], places[places.len() - 1]].map(|at| self.value(at.wrapping_add(n)));
+            n += self.unit();
+            if !self.goes_on(&mut blank, values) {
+                break;
+            }
+        }
+        n
+    }
 }
 
-/// Records that memory at `places` is read, each as far as `extent` says, which depends on what is there. Of memory that is an object each byte has its turn by
-/// itself: whether there is a next one is known then, and is the same whatever others did before the thread came here. What the function finds is what is there
-/// when it is called: so, once it is known how far it reads, all of that has its turn. Gives the extent.
-pub fn read(places: &[u64], site: u32, extent: impl Fn() -> u64) -> u64 {
-    let is_object = |done: u64, size: u64| places.iter().any(|at| watch::has_object(at.wrapping_add(done), size));
-    let reads = |done: u64, size: u64| {
-        places.iter().for_each(|at| watch::range(at.wrapping_add(done), size, site, false, false));
-    };
-    let (mut done, mut turns, mut whole) = (0, 0, true);
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || (9..=13).contains(&byte)
+}
+
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'(' | b')' | b'_')
+}
+
+/// Records that memory at `places`, one or two, is read up to `until`, at most `most` bytes. Of memory that is an object each byte has its turn by itself: what is
+/// there then says whether there is a next one, so that what comes is the same whatever others did before the thread came here, or do to what has had its turn. The
+/// function finds what is there when it is called: so, once it is known how far it reads, all of that has its turn at once, and what lies behind that if it reads
+/// further now. Gives how far.
+pub fn read(places: &[u64], site: u32, until: &Until, most: u64) -> u64 {
+    let reads = |size: u64| places.iter().for_each(|&at| watch::range(at, size, site, false, false));
+    let length = until.extent(places, most);
+    if !places.iter().any(|&at| watch::has_object(at, length)) {
+        reads(length);
+        return length;
+    }
+    let unit = until.unit();
+    let mut at_once = 0;
     loop {
-        let length = extent();
-        let left = length.saturating_sub(done);
-        if is_object(done, left) {
-            let plain = (0..left).find(|n| is_object(done + n, 1)).unwrap_or(0);
-            reads(done, plain);
-            reads(done + plain, 1);
-            done += plain + 1;
-            turns += 1;
-            whole = turns == 1;
-            continue;
+        let (mut n, mut blank, mut turns) = (0, true, 0);
+        loop {
+            let mut values = [0; 2];
+            for (place, value) in places.iter().zip(&mut values) {
+                let at = place.wrapping_add(n);
+                if n >= at_once {
+                    turns += u32::from(watch::has_object(at, unit));
+                    watch::range(at, unit, site, false, false);
+                }
+                *value = until.value(at);
+            }
+            n += unit;
+            if n >= most || !until.goes_on(&mut blank, values) {
+                break;
+            }
         }
-        if whole {
-            reads(done, left);
-            return length;
+        if turns == 0 || turns == 1 && n == unit {
+            return n;
         }
-        reads(0, done);
-        whole = true;
+        reads(n);
+        at_once = n;
     }
 }
 
@@ -99,16 +159,16 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
     let site = Entry::FUNCTION | number;
     let reads = |at: u64, length: u64| watch::range(at, length, site, false, false);
     let writes = |at: u64, length: u64| watch::range(at, length, site, true, false);
-    let reads_text = |at: u64, most: u64| read(&[at], site, || text(at, most));
+    let reads_text = |at: u64, most: u64| read(&[at], site, &Until::Nul, most);
     let compares = |most: u64, is_text: bool, same: fn(u8, u8) -> bool| {
-        read(&[a, b], site, || compared(a, b, most, is_text, same));
+        read(&[a, b], site, &Until::Differ { is_text, same }, most);
     };
     let seeks = |most: u64, is_text: bool| {
-        read(&[a], site, || sought(a, b, most, is_text));
+        read(&[a], site, &Until::Byte { byte: b as u8, is_text }, most);
     };
     let spans = |is_in: bool| {
         reads_text(b, LONGEST);
-        read(&[a], site, || spanned(a, b, is_in));
+        read(&[a], site, &Until::Member { set: set_of(b), is_in }, LONGEST);
     };
     let equal = |x: u8, y: u8| x == y;
     let alike = |x: u8, y: u8| x.eq_ignore_ascii_case(&y);
@@ -150,14 +210,21 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
         "memmem" => reads(a, b),
         "strsep" => {
             watch::range(a, 8, site, true, false);
-            token(load(a), b, site);
+            reads_text(b, LONGEST);
+            let at: u64 = load(a);
+            if at != 0 {
+                token(at, set_of(b), site);
+            }
         }
         "strtok_r" | "__strtok_r" => {
             watch::range(n, 8, site, true, false);
             let from = if a != 0 { a } else { load(n) };
-            let skipped = if from == 0 { 0 } else { spanned(from, b, false) - 1 };
-            reads(from, skipped);
-            token(if from == 0 { 0 } else { from + skipped }, b, site);
+            reads_text(b, LONGEST);
+            if from != 0 {
+                let set = set_of(b);
+                let skipped = read(&[from], site, &Until::Member { set, is_in: false }, LONGEST) - 1;
+                token(from + skipped, set, site);
+            }
         }
         "strstr" | "strcasestr" => {
             reads_text(b, LONGEST);
@@ -167,13 +234,10 @@ pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
     }
 }
 
-/// A text is looked through for the end of its first part, which becomes a NUL.
-fn token(at: u64, ends: u64, site: u32) {
-    read(&[ends], site, || text(ends, LONGEST));
-    if at != 0 {
-        let size = read(&[at], site, || spanned(at, ends, true));
-        if load::<u8>(at + size - 1) != 0 {
-            watch::range(at + size - 1, 1, site, true, false);
-        }
+/// A text is looked through for the end of its first part, which becomes a NUL: for one of these bytes.
+fn token(at: u64, set: Set, site: u32) {
+    let size = read(&[at], site, &Until::Member { set, is_in: true }, LONGEST);
+    if load::<u8>(at + size - 1) != 0 {
+        watch::range(at + size - 1, 1, site, true, false);
     }
 }

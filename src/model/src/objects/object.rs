@@ -2,8 +2,8 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, ThreadState, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS, MUTEX_NORMAL,
-    MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, ThreadState, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS,
+    MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
@@ -316,8 +316,12 @@ impl World {
         self.make(key, |new| new.flags = flags)
     }
 
-    /// A thread waits for that object. If it becomes another one, nobody wakes that thread.
+    /// A thread waits for that object. If it becomes another one, nobody wakes that thread. (Who has been let go by a condition variable waits for the mutex.)
     pub fn slept_for(&self, id: ObjId) -> bool {
+        let object = &self.objects[id];
+        if object.key.kind == ObjKind::COND {
+            return object.n_waiters > 0;
+        }
         let waits = |t: Tid| {
             let thread = &self.threads[t];
             thread.state == ThreadState::PARKED && thread.pending.names(id) && self.choices(t) == 0
