@@ -2,8 +2,8 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, ThreadState, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS,
-    MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, ThreadState, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS, MUTEX_NORMAL,
+    MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
