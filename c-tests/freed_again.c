@@ -187,6 +187,22 @@ __attribute__((constructor)) static void constructs(int argc, char **argv)
     }
 }
 
+/* What its parent has freed before, the child gets. */
+static void before_fork(void)
+{
+    pthread_t thread = go(frees_and_stays, malloc(500));
+    void *one = malloc(40);
+    free(one);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(malloc(40) == one);
+    int status;
+    waitpid(pid, &status, 0);
+    printf("%d\n", WEXITSTATUS(status));
+    sem_post(&done);
+    join(thread);
+}
+
 /* Nothing can be given out again: too small, too large, before there is another thread. */
 static void *frees_others(void *unused)
 {
@@ -226,6 +242,8 @@ int main(int argc, char **argv)
         stays(2000);
     else if (arg_is(argc, argv, "child"))
         child();
+    else if (arg_is(argc, argv, "before"))
+        before_fork();
     else if (arg_is(argc, argv, "side")) {
         join(go(frees_two, NULL));
         printf("%s\n", cached ? "there" : "elsewhere");

@@ -77,8 +77,10 @@ const BEYOND: u64 = 24;
 pub fn would_serve(size: u64) -> bool {
     let (mut serves, mut large) = (false, 0);
     for block in blocks().known() {
-        let kept = || block.by == local().cur || !world().threads[block.by].alive();
-        serves |= block.size >= size && block.size <= size + BEYOND && kept();
+        let by = &world().threads[block.by];
+        // What its parent has freed before a fork the child has in its own list.
+        let gets = || block.by == local().cur || by.pid != local().pid || !by.alive();
+        serves |= block.size >= size && block.size <= size + BEYOND && gets();
         large += if block.size > LARGE { block.size } else { 0 };
     }
     serves || large >= size
