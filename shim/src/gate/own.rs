@@ -71,6 +71,25 @@ pub fn is_copy() {
     }
 }
 
+/// The running thread has nothing to do any more with the memory from `low` to `high`, all of which was its own by right: who has used some is told, and who uses
+/// what lies uppermost later.
+pub fn gives_up(low: u64, high: u64) {
+    const UPPERMOST: u64 = 4;
+    if is_on() {
+        let (pages, more) = watch::pages();
+        let (thread, last) = (local().cur, high.saturating_sub(1) >> 12);
+        for page in low >> 12..=last {
+            let meets = match last - page < UPPERMOST {
+                true => pages.uses(more, page, thread) == Use::Meets,
+                false => pages.was_another_ones(more, page, thread),
+            };
+            if meets {
+                machine().meets(page);
+            }
+        }
+    }
+}
+
 /// The running thread has made the accesses of an entry, and all of their pages are its own.
 pub fn is_own(entry: &Entry) -> bool {
     if entry.address == FENCE {

@@ -13,7 +13,7 @@ use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 use super::local::{
     arena, fiber, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
 };
-use super::{freed, origins, own, shield, view};
+use super::{freed, origins, own, shield, stacks, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Claimed, Touch};
 
@@ -71,6 +71,7 @@ fn begin() {
 #[inline(never)]
 fn mark_all() {
     freed::mark();
+    stacks::mark();
     mark_objects();
 }
 

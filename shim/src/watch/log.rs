@@ -309,7 +309,6 @@ pub fn is_special(address: u64, size: u64) {
 }
 
 /// This memory is like any other again.
-#[cfg(feature = "heap")]
 pub fn forget(address: u64, size: u64) {
     if has_shadow(address, size) {
         fill(address ^ 1 << READ_BIT, size, 0);

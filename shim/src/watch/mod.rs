@@ -15,7 +15,6 @@ mod undo;
 
 pub use faults::{mends, moved_from, moved_to, trap};
 pub use late::{patch, place};
-#[cfg(feature = "heap")]
 pub use log::forget;
 pub use log::renews;
 pub use log::{

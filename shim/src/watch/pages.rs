@@ -93,6 +93,16 @@ impl Pages {
         }
     }
 
+    /// Another thread than `thread` has had a page for its own so far.
+    pub fn was_another_ones(&mut self, more: &mut MorePages, page: u64, thread: Tid) -> bool {
+        let Some(place) = self.place(more, page).filter(|place| **place != 0) else { return false };
+        let others = *place & COMMON != COMMON && *place & COMMON != u64::from(thread) + 1;
+        if others {
+            *place = page << BITS | COMMON;
+        }
+        others
+    }
+
     /// `thread` uses all pages from the first to the last one; `meets` gets those that were another one's. False: that cannot be remembered.
     pub fn uses_all(&mut self, more: &mut MorePages, (first, last): (u64, u64), thread: Tid, meets: fn(u64)) -> bool {
         for place in self.near.iter_mut().chain(&mut more.far) {

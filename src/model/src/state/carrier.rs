@@ -50,7 +50,9 @@ pub struct FiberState {
     pub stack: [u64; 2],
     /// See `stack`.
     pub of_libc: bool,
-    pad_stack: [u8; 7],
+    /// What it has put there, and its thread-local variables, are gone: it is about to end.
+    pub stack_over: bool,
+    pad_stack: [u8; 6],
     /// Thread pointer; also its pthread_t.
     pub fs: u64,
     /// Start routine, if known.
@@ -130,7 +132,7 @@ impl FiberState {
     pub fn digest(&self) -> [u64; 2] {
         #[rustfmt::skip]
         let FiberState {
-            context: _, stand, stack: _, of_libc: _, pad_stack: _, fs, start: _, clear_tid, altstack, in_call: _, place, uses_for, forks, holds_list, fork_returns,
+            context: _, stand, stack: _, of_libc: _, stack_over: _, pad_stack: _, fs, start: _, clear_tid, altstack, in_call: _, place, uses_for, forks, holds_list, fork_returns,
             pad_forks: _, looked, settled, tsc_faults, faults, spared, reads, n_reads, all_reads: _, rounds, pad_rounds: _, update, interrupted, nice, policy,
             rt_priority, reset_on_fork, barred, asks_to_end, cancellable, fenced, pad: _, late, n_late, forwarded, pad_late: _, name, reserved,
         } = self;
