@@ -74,16 +74,13 @@ pub fn is_copy() {
 /// The running thread has nothing to do any more with the memory from `low` to `high`, all of which was its own by right: who has used some is told, and who uses
 /// what lies uppermost later.
 pub fn gives_up(low: u64, high: u64) {
-    const UPPERMOST: u64 = 4;
+    const UPPERMOST: u64 = 2;
     if is_on() {
         let (pages, more) = watch::pages();
         let (thread, last) = (local().cur, high.saturating_sub(1) >> 12);
-        for page in low >> 12..=last {
-            let meets = match last - page < UPPERMOST {
-                true => pages.uses(more, page, thread) == Use::Meets,
-                false => pages.was_another_ones(more, page, thread),
-            };
-            if meets {
+        pages.gives_up((low >> 12, last), thread, |page| machine().meets(page));
+        for page in last.saturating_sub(UPPERMOST - 1)..=last {
+            if pages.uses(more, page, thread) == Use::Meets {
                 machine().meets(page);
             }
         }

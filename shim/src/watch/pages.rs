@@ -93,14 +93,16 @@ impl Pages {
         }
     }
 
-    /// Another thread than `thread` has had a page for its own so far.
-    pub fn was_another_ones(&mut self, more: &mut MorePages, page: u64, thread: Tid) -> bool {
-        let Some(place) = self.place(more, page).filter(|place| **place != 0) else { return false };
-        let others = *place & COMMON != COMMON && *place & COMMON != u64::from(thread) + 1;
-        if others {
-            *place = page << BITS | COMMON;
+    /// `meets` gets the pages from the first to the last one that another thread than `thread` has had for its own so far, of those that are in the first part: the
+    /// second one is large, and mostly untouched.
+    pub fn gives_up(&mut self, (first, last): (u64, u64), thread: Tid, mut meets: impl FnMut(u64)) {
+        for place in &mut self.near {
+            let (page, owner) = (*place >> BITS, *place & COMMON);
+            if *place != 0 && first <= page && page <= last && owner != u64::from(thread) + 1 && owner != COMMON {
+                *place = page << BITS | COMMON;
+                meets(page);
+            }
         }
-        others
     }
 
     /// `thread` uses all pages from the first to the last one; `meets` gets those that were another one's. False: that cannot be remembered.
