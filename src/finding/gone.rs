@@ -6,7 +6,7 @@ use vsrun_model::Tid;
 use super::place::PlaceView;
 use super::words::{words, Thing, Words};
 
-/// A use of memory that was freed.
+/// A use of memory that was freed, or of the stack of a thread that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoneView {
     /// What is done: `read of 8 bytes`, `free`.
@@ -15,6 +15,9 @@ pub struct GoneView {
     pub at: PlaceView,
     /// By whom.
     pub thread: Tid,
+    /// The thread that it belonged to, of a stack or a thread-local variable: then there is no block.
+    #[serde(default)]
+    pub owner: Option<Tid>,
     /// Bytes of the block.
     pub size: u64,
     /// The first byte that is used, from the start of the block.

@@ -254,6 +254,9 @@ fn freed(gone: &GoneView, found: &Finding) -> Value {
         "use": gone.what, "at": gone.at.by_symbol(), "thread": found.thread(gone.thread), "offset": gone.offset, "size": gone.size,
         "freed": origin(gone.freed.as_ref(), found), "allocated": origin(gone.allocated.as_ref(), found),
     });
+    if let Some(owner) = gone.owner {
+        object["stack_of"] = found.thread(owner).into();
+    }
     add_line(&mut object, &gone.at);
     object
 }

@@ -321,6 +321,14 @@ fn gone_lines(gone: &GoneView, people: &People) -> String {
     let what = format!("{} by thread {}", gone.what, people.thread(gone.thread));
     let mut out = format!("  {}\n", one_line(&what));
     labelled(&mut out, "at", &with_source(gone.at.to_string(), &gone.at));
+    if let Some(owner) = gone.owner {
+        labelled(
+            &mut out,
+            "memory",
+            &[format!("the stack of thread {}, or its thread-local variables", people.thread(owner))],
+        );
+        return out;
+    }
     labelled(&mut out, "memory", &[format!("offset {} of a block of {} bytes", gone.offset, gone.size)]);
     origin_lines(&mut out, "freed", gone.freed.as_ref(), people);
     origin_lines(&mut out, "allocated", gone.allocated.as_ref(), people);

@@ -80,6 +80,7 @@ fn freed_memory() {
         what: "read of 4 bytes".into(),
         at: "consume+0x1f (prog)".into(),
         thread: 2,
+        owner: None,
         size: 40,
         offset: 8,
         freed: Some(origin("operator delete(void*)+0x1 (libstdc++.so.6)")),

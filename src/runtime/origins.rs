@@ -2,7 +2,7 @@
 
 use nix::unistd::Pid;
 use vsrun_model::watch::{Entry, Origin, ORIGINS, ORIGIN_WORDS};
-use vsrun_model::End;
+use vsrun_model::{End, Tid};
 
 use super::inspect::{Inspector, View};
 use super::memory::ProcessMemory;
@@ -127,6 +127,7 @@ impl Worker {
         let Some(watched) = self.watched.as_ref().filter(|_| found.end == End::FREED) else { return };
         let thread = world.current;
         let Some(process) = world.threads.get(thread).map(|thread| thread.pid) else { return };
+        let owner = (gone.size == 0).then_some(gone.block as Tid);
         let (mut freed, mut allocated) = (None, None);
         if let Some((view, all)) = self.origins(inspector, process) {
             let of_block = |origin: &Origin| origin.block == gone.block;
@@ -152,8 +153,9 @@ impl Worker {
                 None => instruction,
             },
             thread,
+            owner,
             size: gone.size,
-            offset: gone.address.wrapping_sub(gone.block),
+            offset: if owner.is_some() { 0 } else { gone.address.wrapping_sub(gone.block) },
             freed,
             allocated,
         };

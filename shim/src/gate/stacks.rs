@@ -130,9 +130,9 @@ pub fn look(address: u64, size: u64, site: u32, writes: bool) {
     };
     // Where nothing is there any more that is a crash.
     let over = (0..world().threads.len).find(holds).filter(|_| readable(address, size) == size);
-    if let Some([low, high]) = over.map(range) {
+    if let Some(owner) = over {
         let entry = [site, (size as u32) << 2 | u32::from(writes)];
-        machine().note_gone(Gone { block: low, size: high - low, address, entry });
+        machine().note_gone(Gone { block: owner.into(), size: 0, address, entry });
         end::freed(&[b"use of memory that is gone: the stack, or a thread-local variable, of a thread that has ended"]);
     }
 }

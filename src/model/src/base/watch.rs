@@ -503,9 +503,9 @@ pub const MAX_RANGES: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Gone {
-    /// The block,
+    /// The block, or the thread whose stack it was,
     pub block: u64,
-    /// and bytes of it.
+    /// and bytes of the block; 0: of a stack.
     pub size: u64,
     /// The first byte that is used.
     pub address: u64,
