@@ -183,6 +183,7 @@ fn create_thread(args: &CloneArgs) -> i64 {
         // glibc gives the stack of a thread that is over to the next one, and lays the thread's own data above it.
         const THREAD_DATA: u64 = 4096;
         let low = args.stack - args.stack_size;
+        watched::stack_is_gone(low, args.stack);
         stacks::begins_on(t, [low, args.stack], core::mem::take(&mut local().next_stack));
         watched::anew(low, args.tls.max(args.stack) + THREAD_DATA - low);
     }

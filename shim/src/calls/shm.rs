@@ -10,7 +10,7 @@ use vsrun_model::watch::Range;
 use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, POOL_REGION};
 use crate::gate::pages::be_whole;
-use crate::gate::{end, inject, is_threaded, stacks, through, watched};
+use crate::gate::{end, inject, is_threaded, through, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, limit, load, raw, raw6, readable, store, touch, zero};
 use crate::watch;
@@ -55,7 +55,7 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_mmap => {
             let shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
             let start = result as u64;
-            stacks::is_gone(start, start + pages(len));
+            watched::stack_is_gone(start, start + pages(len));
             // Where nothing was: what others did here was to memory that they have given back.
             if flags as i32 & libc::MAP_FIXED == 0 && !shared {
                 watched::anew(start, pages(len));

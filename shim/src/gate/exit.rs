@@ -4,7 +4,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{Key, Kind, ObjKind, Op, Pid, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, space_of, world};
-use super::{direct, end, mirror, pages, stacks, turn, view};
+use super::{direct, end, mirror, pages, turn, view, watched};
 use crate::sys::{die, store};
 
 /// The creator of the running thread, if that is still to give the turn back to it.
@@ -22,7 +22,7 @@ pub fn exit_thread(status: i32) -> ! {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }
     if !last(cur) {
-        stacks::ends();
+        watched::stack_ends();
     }
     end_visibly(cur);
     machine().hold_streams(cur);

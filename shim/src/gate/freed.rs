@@ -11,7 +11,7 @@ use vsrun_model::watch::Gone;
 use vsrun_model::{Tid, NONE};
 
 use super::local::{arena, local, machine, world};
-use super::{end, stacks};
+use super::{end, stale};
 use crate::sys::decimal;
 use crate::watch;
 
@@ -120,7 +120,7 @@ fn number(n: u64) -> impl core::ops::Deref<Target = [u8]> {
 /// Where memory at `address` is to be used by the running thread, it has not been freed, nor did it belong to a thread that is over. `site`: as in
 /// [`Entry`](vsrun_model::watch::Entry).
 pub fn look(address: u64, size: u64, site: u32, writes: bool) {
-    stacks::look(address, size, site, writes);
+    stale::look(address, size, site, writes);
     let within = |block: &&Block| address < block.at + block.size && address + size > block.at;
     let Some(block) = blocks().known().find(within).copied() else { return };
     is_gone(&block, address, size, site, writes);

@@ -21,6 +21,7 @@ pub mod passage;
 pub mod shield;
 pub mod signal;
 pub mod stacks;
+mod stale;
 pub mod touch;
 pub mod tsc;
 pub mod turn;

@@ -13,7 +13,7 @@ use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 use super::local::{
     arena, fiber, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
 };
-use super::{freed, origins, own, shield, stacks, view};
+use super::{freed, origins, own, shield, stacks, stale, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Claimed, Touch};
 
@@ -71,7 +71,7 @@ fn begin() {
 #[inline(never)]
 fn mark_all() {
     freed::mark();
-    stacks::mark();
+    stale::mark();
     mark_objects();
 }
 
@@ -193,6 +193,35 @@ pub fn is_copy() {
 pub fn ends() {
     transition_ends();
     machine().note_memory(Record { thread: local().cur, what: Record::ENDS, ..Record::default() });
+}
+
+/// The running thread is about to end, and its stack with it: that is a write to it, as of a block that is freed, and who uses it from now on is told.
+pub fn stack_ends() {
+    const ENDS: u32 = Entry::FUNCTION | vsrun_model::library::number("pthread_exit") as u32;
+    let cur = local().cur;
+    if !watch::is_recording() || !super::local::fiber_of(cur).of_libc || local().borrowed {
+        return;
+    }
+    let [low, high] = stale::range(cur);
+    own::gives_up(low, high);
+    let mut any = false;
+    stale::each_page_of_others(cur, |at, size| {
+        any = true;
+        watch::renews(at, size, ENDS);
+    });
+    if any {
+        transition_ends();
+        super::local::fiber_of(cur).stack_over = true;
+        stale::each_page_of_others(cur, watch::is_special);
+    }
+}
+
+/// What lay from `start` to `end` is not there any more, or something else is: no thread has its stack there.
+pub fn stack_is_gone(start: u64, end: u64) {
+    if stale::forget(start, end) {
+        mark_objects();
+    }
+    stacks::is_gone(start, end);
 }
 
 /// Memory of this process is given out anew: what was done to it before is nothing to who has it now.
