@@ -127,7 +127,7 @@ impl AllowedOps {
         if self.anything || act.op.kind.row().is_second_half() {
             return true;
         }
-        // Where a fault may strike depends on nothing that others do.
+        // Where a fault may strike, and what the allocator does, depends on nothing that others do.
         if vsrun_model::inject::fault_of(&act.op).is_some() || vsrun_model::inject::is_of_reuse(&act.op) {
             return true;
         }

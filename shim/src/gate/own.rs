@@ -16,6 +16,8 @@ use vsrun_model::watch::{Entry, FENCE};
 use super::local::{arena, local, machine};
 use crate::watch::{self, Use};
 
+/// Bits of an address within its page.
+const PAGE_BITS: u32 = 12;
 /// An access to more pages is remembered as a whole.
 const WIDE: u64 = 2048;
 
@@ -77,8 +79,8 @@ pub fn gives_up(low: u64, high: u64) {
     const UPPERMOST: u64 = 2;
     if is_on() {
         let (pages, more) = watch::pages();
-        let (thread, last) = (local().cur, high.saturating_sub(1) >> 12);
-        pages.gives_up((low >> 12, last), thread, |page| machine().meets(page));
+        let (thread, last) = (local().cur, high.saturating_sub(1) >> PAGE_BITS);
+        pages.gives_up((low >> PAGE_BITS, last), thread, |page| machine().meets(page));
         for page in last.saturating_sub(UPPERMOST - 1)..=last {
             if pages.uses(more, page, thread) == Use::Meets {
                 machine().meets(page);
@@ -111,12 +113,11 @@ pub fn is_own(entry: &Entry) -> bool {
 
 #[inline]
 fn is_own_range(address: u64, size: u64) -> bool {
-    const PAGE: u32 = 12;
     if address.wrapping_sub(POOL_ADDR) < POOL_SIZE {
         return false;
     }
     let thread = local().cur;
-    let (first, last) = (address >> PAGE, address.saturating_add(size.saturating_sub(1)) >> PAGE);
+    let (first, last) = (address >> PAGE_BITS, address.saturating_add(size.saturating_sub(1)) >> PAGE_BITS);
     let (pages, more) = watch::pages();
     if last - first >= WIDE {
         if !pages.uses_all(more, (first, last), thread, |page| machine().meets(page)) {

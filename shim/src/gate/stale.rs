@@ -9,13 +9,16 @@ use super::{end, own};
 use crate::sys::readable;
 use crate::watch;
 
-/// Where thread `t` has its stack, the upper part of it, and above it its thread-local variables.
+/// So much of a stack, from its upper end, is looked at: marking all of it would cost more than most executions take.
+const UPPER: u64 = 16 << 10;
+/// Thread-local variables of libc's making take at most so much.
+const VARIABLES: u64 = 1 << 20;
+
+/// Where the upper part of the stack of thread `t` begins, and where its thread-local variables, which lie above it, end.
 pub fn range(t: Tid) -> [u64; 2] {
-    // Further up they are not libc's. Further down little lies that is meant for others.
-    const MOST: u64 = 1 << 20;
-    const LOOKED_AT: u64 = 16 << 10;
     let ([low, high], fs) = (fiber_of(t).stack, fiber_of(t).fs);
-    [low.max(high.saturating_sub(LOOKED_AT)), if high > 0 && fs > high && fs - high < MOST { fs } else { high }]
+    let has_variables = high > 0 && fs > high && fs - high < VARIABLES;
+    [low.max(high.saturating_sub(UPPER)), if has_variables { fs } else { high }]
 }
 
 /// The pages of these, by address and size: those that other threads use as well, where that is known.

@@ -6,12 +6,13 @@
 //! arena is open then. It must not allocate or pass the turn.
 
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR, POOL_SIZE};
+use vsrun_model::library::number;
 use vsrun_model::object::NONE;
 use vsrun_model::watch::{state, Entry, Record, FENCE, LATE_PATH, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{
-    arena, fiber, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
+    arena, fiber, fiber_of, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
 };
 use super::{freed, origins, own, shield, stacks, stale, view};
 use crate::sys::{decimal, load, raw, readable};
@@ -197,9 +198,9 @@ pub fn ends() {
 
 /// The running thread is about to end, and its stack with it: that is a write to it, as of a block that is freed, and who uses it from now on is told.
 pub fn stack_ends() {
-    const ENDS: u32 = Entry::FUNCTION | vsrun_model::library::number("pthread_exit") as u32;
+    const ENDS: u32 = Entry::FUNCTION | number("pthread_exit") as u32;
     let cur = local().cur;
-    if !watch::is_recording() || !super::local::fiber_of(cur).of_libc || local().borrowed {
+    if !watch::is_recording() || !fiber_of(cur).of_libc || local().borrowed {
         return;
     }
     let [low, high] = stale::range(cur);
@@ -211,7 +212,7 @@ pub fn stack_ends() {
     });
     if any {
         transition_ends();
-        super::local::fiber_of(cur).stack_over = true;
+        fiber_of(cur).stack_over = true;
         stale::each_page_of_others(cur, watch::is_special);
     }
 }

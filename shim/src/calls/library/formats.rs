@@ -1,6 +1,6 @@
 //! Functions that print and scan by a format: which of their arguments are addresses, and how much is used there.
 
-use vsrun_model::library::{number, Does, Function, BY_LIST, OF_STREAMS, THAT_END};
+use vsrun_model::library::{number, Does, Function, BY_LIST, MAY_END, OF_STREAMS, THAT_END};
 
 use super::frame::{note_name, real, wrote, Aside, Frame, List, GENERAL};
 use super::texts::{self, Until};
@@ -177,11 +177,12 @@ impl Frame {
             true => load(self.asked(format + 1)),
             false => self.list,
         };
-        if OF_STREAMS.contains(&(self.number as usize)) {
+        let number = self.number as usize;
+        if OF_STREAMS.contains(&number) {
             watch::range(self.asked(0), 4, site, false, false);
         }
-        let end = THAT_END.iter().position(|n| *n == self.number as usize);
-        if end.is_some_and(|n| n + 1 < THAT_END.len() || self.asked(0) as i32 != 0) && is_threaded() {
+        let ends = THAT_END.contains(&number) || number == MAY_END && self.asked(0) as i32 != 0;
+        if ends && is_threaded() {
             note_name(function.name.as_bytes());
         }
         let at = self.asked(format);

@@ -239,7 +239,7 @@ impl Frame {
             };
             match until.filter(|_| !writes) {
                 Some((until, most)) => _ = texts::read(&[at], site, &until, most),
-                None => watch::range(at, self.length(one.size, at), site, writes, locked),
+                None => watch::range(at, self.most(one.size), site, writes, locked),
             }
         }
         let mut writes = false;
@@ -306,17 +306,6 @@ impl Frame {
             }
         }
         result
-    }
-
-    /// Bytes that are used, before the call.
-    fn length(&self, size: Size, at: u64) -> u64 {
-        match size {
-            Size::Text => texts::text(at, texts::LONGEST),
-            Size::TextUpTo(n) => texts::text(at, self.asked(n)),
-            Size::Wide => texts::wide(at),
-            Size::Number => texts::number(at),
-            _ => self.most(size),
-        }
     }
 
     /// Bytes at most, 0 where nothing says.

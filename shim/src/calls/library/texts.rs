@@ -9,10 +9,8 @@ use crate::watch;
 
 /// Longest text that is looked at.
 pub const LONGEST: u64 = 1 << 32;
-/// Most bytes of a number.
-const DIGITS: u64 = 4096;
-/// The same, with white space before it.
-pub const NUMBER: u64 = 2 * DIGITS;
+/// Most bytes of a number, with white space before it.
+pub const NUMBER: u64 = 8192;
 
 /// A text: bytes up to and with the NUL, at most `most`.
 pub fn text(at: u64, most: u64) -> u64 {
@@ -24,14 +22,6 @@ pub fn text(at: u64, most: u64) -> u64 {
 pub fn wide(at: u64) -> u64 {
     let length = (0..LONGEST).find(|n| load::<u32>(at.wrapping_add(4 * n)) == 0);
     4 * length.map_or(LONGEST, |n| n + 1)
-}
-
-/// A text as far as it can be a number, and the byte behind that.
-pub fn number(at: u64) -> u64 {
-    let byte = |n: u64| load::<u8>(at.wrapping_add(n));
-    let first = (0..DIGITS).find(|n| !is_blank(byte(*n))).unwrap_or(DIGITS);
-    let end = (first..first + DIGITS).find(|n| !is_part(byte(*n)));
-    end.map_or(first + DIGITS, |n| n + 1)
 }
 
 /// Bytes, a bit for each.

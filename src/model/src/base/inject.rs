@@ -1,4 +1,5 @@
-//! Faults of the environment that the user asks to be explored (`--inject`): each place where one could strike is a toss.
+//! Faults of the environment that the user asks to be explored (`--inject`): each place where one could strike is a toss. Another toss of the
+//! environment's, which nobody asks for: whether the allocator gives freed blocks out again.
 
 use crate::base::{Kind, Op, VARIANT};
 

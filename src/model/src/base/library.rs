@@ -266,8 +266,10 @@ pub const OF_STREAMS: [usize; 9] = [
     number("__isoc99_vfscanf"),
 ];
 
-/// Functions that print, and then end the process by libc's own exit: the last of these unless its first argument is 0.
-pub const THAT_END: [usize; 5] = [number("err"), number("errx"), number("verr"), number("verrx"), number("error")];
+/// Functions that print, and then end the process by libc's own exit.
+pub const THAT_END: [usize; 4] = [number("err"), number("errx"), number("verr"), number("verrx")];
+/// It does so unless its first argument is 0.
+pub const MAY_END: usize = number("error");
 
 /// How many of the functions are [`Does::Special`]: the first ones.
 pub const SPECIAL: usize = {
