@@ -1,6 +1,7 @@
 /* What libc and the kernel keep for all threads, used by two: a stream that is closed, functions that take no lock, where mappings come, protection, functions
  * that end the process by themselves. */
 #include "t.h"
+#include <dlfcn.h>
 #include <err.h>
 #include <error.h>
 #include <link.h>
@@ -9,6 +10,7 @@
 static FILE *stream;
 static char *mapped;
 static void *other;
+static int libraries;
 static const char *what;
 
 static int is(const char *word)
@@ -21,6 +23,14 @@ static void *maps(size_t size)
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+static void prints_locked(char c)
+{
+    flockfile(stream);
+    for (int i = 0; i < 3; i++)
+        fputc_unlocked(c, stream);
+    funlockfile(stream);
+}
+
 static int counts(struct dl_phdr_info *info, size_t size, void *n)
 {
     (void)info, (void)size;
@@ -30,19 +40,14 @@ static int counts(struct dl_phdr_info *info, size_t size, void *n)
 
 static void *runs(void *unused)
 {
-    int n = 0;
     if (is("close"))
         fputs("xy", stream);
     if (is("format"))
         fprintf(stream, "%d", 1);
     if (is("unlocked"))
         fputc_unlocked('x', stream);
-    if (is("locked")) {
-        flockfile(stream);
-        for (int i = 0; i < 3; i++)
-            fputc_unlocked('x', stream);
-        funlockfile(stream);
-    }
+    if (is("locked"))
+        prints_locked('x');
     if (is("place") || is("lower"))
         other = maps(4096);
     if (is("protect"))
@@ -54,7 +59,7 @@ static void *runs(void *unused)
     if (is("goes-on"))
         error(0, 0, "not over");
     if (is("libraries"))
-        dl_iterate_phdr(counts, &n);
+        dl_iterate_phdr(counts, &libraries);
     if (is("mallopt"))
         mallopt(M_TRIM_THRESHOLD, 1 << 20);
     return unused;
@@ -70,21 +75,24 @@ int main(int argc, char **argv)
         fclose(stream);
     if (is("unlocked"))
         fputc_unlocked('y', stream);
-    if (is("locked")) {
-        flockfile(stream);
-        for (int i = 0; i < 3; i++)
-            fputc_unlocked('y', stream);
-        funlockfile(stream);
-    }
+    if (is("locked"))
+        prints_locked('y');
     if (is("place"))
         munmap(mapped, 4096);
     if (is("lower"))
         mapped = maps(4096);
     if (is("protect"))
         mprotect(mapped, 4096, PROT_READ | PROT_WRITE);
+    if (is("libraries"))
+        dlopen("libm.so.6", RTLD_NOW);
     if (is("errx") || is("error"))
         _exit(3);
     join(thread);
+    if (is("libraries")) {
+        int now = 0;
+        dl_iterate_phdr(counts, &now);
+        printf("%s\n", libraries == now ? "all" : "fewer");
+    }
     if (is("place"))
         printf("%s\n", other == mapped ? "there" : "elsewhere");
     if (is("lower"))
