@@ -167,3 +167,18 @@ fn is_ordered(steps: &[Step], last: &Step) -> bool {
     }
     follows(&after[1..], last)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_may_load_what_its_thread_has_not_stored() {
+        let op = |kind, bytes, site: u32| Op { mask: bytes, ..Op::on(kind, 7).arg(site.into()) };
+        let store = op(Kind::MEM_WRITE, 0b10, 3);
+        let finds = |bytes, site| is_found(&store, &op(Kind::MEM_READ, bytes, site));
+        assert!(finds(0b10, 5) && finds(0b11, 5) && !finds(0b01, 5), "by an instruction");
+        let function = Entry::FUNCTION | 5;
+        assert!(finds(0b10, function) && !finds(0b11, function) && !finds(0b01, function));
+    }
+}
