@@ -395,10 +395,11 @@ fn begins_alike(cases: u64, nth: usize) -> (Vec<String>, u64) {
     let (place, seed) = (Place::new("begins"), setting("VSRUN_NATIVE_SEED", 1));
     let (mut wrong, mut marks) = (Vec::new(), 0);
     for (f, family) in FAMILIES.iter().enumerate().step_by(nth) {
-        // Threads only: of several processes none goes back.
+        // Threads alone, and what else the family has: processes, and both.
         let threads = program::Family { strands: "tti", ..*family };
-        for case in 0..cases {
-            let program = threads.draw(&mut Rng(seed * 1_000_003 + f as u64 * 7919 + case));
+        for case in 0..2 * cases {
+            let drawn = if case % 2 == 0 { &threads } else { family };
+            let program = drawn.draw(&mut Rng(seed * 1_000_003 + f as u64 * 7919 + case / 2));
             let (forked, _) = begun(&place, "--checkpoint fork", &program);
             for how in ["--checkpoint rollback --marks 1", "--checkpoint rollback --marks 2"] {
                 let (marked, n) = begun(&place, how, &program);

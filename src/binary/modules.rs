@@ -25,6 +25,8 @@ pub struct Mapping {
     pub perms: String,
     /// Where in the file it starts, in bytes.
     pub offset: u64,
+    /// The number of what is behind it, 0 for memory of the process's own.
+    pub inode: u64,
     /// A file, a name in brackets such as `[heap]`, or None for anonymous memory.
     pub path: Option<PathBuf>,
 }
@@ -45,10 +47,10 @@ impl Mapping {
         let (start, end) = text()?.split_once('-')?;
         let perms = text()?.to_string();
         let offset = hex(text()?)?;
-        let (_device, _inode) = (text()?, text()?);
+        let (_device, inode) = (text()?, text()?.parse().ok()?);
         let path = fields.next().unwrap_or_default().trim_ascii_start();
         let path = (!path.is_empty()).then(|| unescape(path));
-        Some(Mapping { start: hex(start)?, end: hex(end)?, perms, offset, path })
+        Some(Mapping { start: hex(start)?, end: hex(end)?, perms, offset, inode, path })
     }
 
     /// Whether `address` lies inside.

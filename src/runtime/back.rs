@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 use vsrun_model::arena::{Choice, Command, Plan};
-use vsrun_model::back::{Hinders, Stand, MAX_BACK_PAGES, MAX_SPANS};
+use vsrun_model::back::{Hinders, Order, Stand, Turn, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
 use super::processes::reap;
 use super::setup::{plan_of, Guarded};
 use super::spans::{spans, FAR, NEAR};
-use super::stood::{recorded_from, until_prefix_ends, GoingBack, Key, Mark, Stood};
+use super::stood::{recorded_from, until_prefix_ends, GoingBack, Key, Mark, Member, Stood, Together};
 use super::tracee::{wait_any, Waited};
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
@@ -38,6 +38,8 @@ const IN_VAIN: u32 = 4 * LOSS;
 const LESSONS: u32 = 64;
 /// Most bytes of the pool (pipes, sockets, semaphores with names) that marks keep, each.
 const MOST_POOL: u64 = 1 << 20;
+/// Most bytes of memory and files without a name that are shared, for there to be marks: each keeps them.
+const MOST_SHARED: u64 = 1 << 20;
 
 /// Whether the process of an execution goes back to its first choice, for the next one.
 pub enum GoesBack {
@@ -74,13 +76,13 @@ impl Worker {
         wanted && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
     }
 
-    /// Begins an execution that goes back.
-    pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<()> {
+    /// Begins an execution that goes back. False: it could not, since processes cannot come back to where it was to begin.
+    pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<bool> {
         (self.back.under_way, self.back.asked, self.back.since) = (true, true, Some(Instant::now()));
         let (prefix_len, guide_len) = (schedule.prefix.len() as u32, schedule.guide.len() as u32);
         let plan = Plan { prefix_len, guide_len, ..plan_of(&self.spec, schedule) };
         let key = Key::of(plan, &self.arena);
-        if self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
+        if std::mem::take(&mut self.back.gone) || self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
             self.end_standing();
         }
         let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
@@ -91,9 +93,14 @@ impl Worker {
             self.arena.back.n_missed = 0;
             (self.arena.back.held, self.arena.back.largest) = (0, 0);
             self.arena.back.stand = Stand::ASKED;
+            // One that was ended may have left what it was told.
+            self.arena.back.words.fill(Turn::NONE);
             self.want_marks(&plan, 0);
-            return self.begin(schedule, Guarded::None, Command::RUN);
+            self.begin(schedule, Guarded::None, Command::RUN)?;
+            return Ok(true);
         };
+        // Of several each is asked when it is to go back.
+        let usable = if stood.members.len() > 1 { u32::MAX } else { usable };
         let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
         let reached = mark.map(|mark| mark.reached);
@@ -101,38 +108,46 @@ impl Worker {
         let (state, printed) = mark.map_or((&stood.state, stood.printed), |mark| (&mark.state, mark.printed));
         state.restore(&mut self.arena);
         self.output.cut(printed)?;
-        stood.kept.restore()?;
+        let together = mark.map_or(&stood.first, |mark| &mark.together).clone();
+        let name = mark.map_or(0, |mark| mark.name);
+        stood.restore(together.members, mark.map(|mark| mark.later.as_slice()))?;
         if let Some(mark) = mark {
-            stood.kept.restore_places(&mark.places)?;
             self.pool.write_all_at(&mark.pool, 0)?;
         }
+        self.only_members(together.members);
         self.order(schedule, Guarded::None, Command::RUN)?;
         match (reached, &self.back.stood) {
             (Some(reached), _) => self.arena.goes_on_from(&reached),
             (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
             (None, None) => {}
         }
+        self.arena.back.holds = 1;
+        if let Err(why) = self.all_go_back(&together, name) {
+            self.cannot_go_back(why);
+            return Ok(false);
+        }
         self.want_marks(&plan, start);
         self.back.marks.began = (start, Some(Instant::now()));
-        self.arena.go_on();
-        Ok(())
+        self.arena.go_on(together.leader);
+        Ok(true)
     }
 
     /// Says where marks are to be made in an execution that begins after so many transitions.
     fn want_marks(&mut self, plan: &Plan, start: u64) {
-        let memory = self.spec.marks_memory;
+        let (memory, processes) = (self.spec.marks_memory, self.back.processes());
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
-        let shares = self.back.stood.as_ref().is_some_and(|stood| !stood.kept.has_no_content());
-        let no_marks = shares || !plan.goes_through_tree() || self.arena.control.pool_used > MOST_POOL;
+        let no_marks = self.back.stood.as_ref().is_some_and(|stood| stood.content() > MOST_SHARED)
+            || !plan.goes_through_tree()
+            || self.arena.control.pool_used > MOST_POOL;
         let (wanted, every) = match no_marks || self.spec.marks == 0 && !self.back.trial.makes() {
             true => (Vec::new(), 0),
             false => marks.wanted(start, plan.prefix_len.into(), self.spec.marks),
         };
         let used = self.arena.control.pool_used;
         let back = &mut self.arena.back;
-        let most = marks.most(memory, back, used);
-        back.room = marks.room(memory, most, used);
+        let most = marks.most(memory, back, used, processes);
+        back.room = marks.room(memory, most, used, processes);
         // One is given up for the next only where there is to be a next.
         let slot = if every > 0 { marks.free_slot(most) } else { u32::MAX };
         let pays = !wanted.is_empty() || self.spec.marks > 0 && every > 0;
@@ -142,17 +157,23 @@ impl Worker {
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
     }
 
-    /// The process has made a mark.
+    /// The process that has the turn has made a mark: the others do too, vsrun keeps the rest, and it goes on.
     fn has_marked(&mut self) -> io::Result<()> {
         let since = Instant::now();
+        let Some(together) = self.all_mark() else {
+            self.arena.marks_no_more();
+            self.goes_on();
+            return Ok(());
+        };
         let step = self.arena.taken;
+        let processes = self.back.processes();
         let GoingBack { marks, stood, .. } = &mut self.back;
         let used = self.arena.control.pool_used;
         let reached = self.arena.reached().filter(|_| used <= MOST_POOL);
-        let kept = stood.as_mut().map(|stood| &mut stood.kept).filter(|kept| kept.has_no_content());
-        let (Some(reached), Some(kept)) = (reached, kept) else {
+        let (Some(reached), Some(stood)) = (reached, stood.as_mut().filter(|stood| stood.content() <= MOST_SHARED))
+        else {
             self.arena.marks_no_more();
-            self.arena.go_on();
+            self.goes_on();
             return Ok(());
         };
         let mut state = match marks.spare.pop() {
@@ -167,24 +188,69 @@ impl Worker {
         state.take_again(&self.arena);
         let steps = &self.arena.trace()[marks.path.len()..];
         marks.path.extend(steps.iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)));
-        let (printed, places) = (self.output.bytes()?, kept.places()?);
+        let (printed, later) = (self.output.bytes()?, stood.later()?);
         let mut pool = vec![0; used as usize];
         self.pool.read_exact_at(&mut pool, 0)?;
         let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
+        let mut others = Vec::new();
         if marks.path.len() as u64 == step {
             let plan = until_prefix_ends(self.arena.plan);
-            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, pool, printed, places });
+            marks.made += 1;
+            let name = marks.made;
+            others = together.others.clone();
+            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, pool, printed, later, together, name });
         } else {
             // Not all steps are recorded.
             self.arena.marks_no_more();
         }
-        let most = marks.most(self.spec.marks_memory, &self.arena.back, used);
-        self.arena.back.room = marks.room(self.spec.marks_memory, most, used);
+        let most = marks.most(self.spec.marks_memory, &self.arena.back, used, processes);
+        self.arena.back.room = marks.room(self.spec.marks_memory, most, used, processes);
         self.arena.back.slot = marks.free_slot(most);
-        // The process keeps about as much.
-        marks.mark = 2.0 * since.elapsed().as_nanos() as f64;
-        self.arena.go_on();
+        // Its process has kept about as much; of several all have been waited for.
+        let times = if processes > 1 { 1.0 } else { 2.0 };
+        marks.mark = times * since.elapsed().as_nanos() as f64;
+        let name = marks.made;
+        others.iter().for_each(|&p| self.comes_to(p, name));
+        self.goes_on();
         Ok(())
+    }
+
+    /// All processes but the one that has the turn, which has, keep what they need to come back here; those that are new join, that one too. `None`: one of
+    /// them cannot.
+    fn all_mark(&mut self) -> Option<Together> {
+        let together = self.together(0)?;
+        for &p in &together.others {
+            let pid = self.real_pid(p);
+            match self.back.is_member(pid) {
+                true => self.commands(p, Order::MARK).ok()?,
+                false => {
+                    let mut stood = self.back.stood.take()?;
+                    let member = self.joins(p, &stood.members);
+                    let joined = member.map(|member| stood.members.push(member));
+                    self.back.stood = Some(stood);
+                    joined.ok()?;
+                }
+            }
+        }
+        let leader = self.real_pid(together.leader);
+        if !self.back.is_member(leader) {
+            let kept = self.keep_for(leader, &self.back.stood.as_ref()?.members).ok()?;
+            self.say_what_to_keep(leader)?;
+            self.back.stood.as_mut()?.members.push(Member { pid: leader, kept, state: None });
+        }
+        let members = self.back.stood.as_ref()?.members.len();
+        Some(Together { members, ..together })
+    }
+
+    /// The process that has stopped with the turn does.
+    fn goes_on(&mut self) {
+        self.arena.go_on(self.arena.back.speaker);
+    }
+
+    /// Who ends the execution still says so: another process has ended before.
+    pub(super) fn is_to_speak(&self, gone: Pid) -> bool {
+        let holds = self.back.under_way && self.arena.back.holds != 0 && self.arena.stand() == Stand::RUNS;
+        holds && self.turn_holder() != Some(gone)
     }
 
     /// The process could not come back to where the execution was to begin.
@@ -203,6 +269,9 @@ impl Worker {
                 Stand::BACK => {
                     self.back.under_way = false;
                     self.back.came_back += 1;
+                    let speaker = self.arena.back.speaker;
+                    let there = self.arena.world.procs.get(speaker).map(|p| Pid::from_raw(p.own.real_pid));
+                    self.back.speaker = there.filter(|&pid| self.back.is_member(pid)).map(|_| speaker);
                     self.output.rests()?;
                     return Ok(Awaited::Back);
                 }
@@ -225,42 +294,49 @@ impl Worker {
         wait(true).map(Awaited::Child)
     }
 
-    /// The process has come to its first choice.
+    /// The program has come to its first choice.
     fn has_stopped(&mut self) -> io::Result<()> {
-        let stood = self.stand();
-        let told = match &stood {
-            Some(stood) => self.say_what_to_keep(stood.pid),
-            None => None,
-        };
-        match told {
-            Some(()) => {
-                self.back.stood = stood;
+        match self.stand() {
+            Ok(stood) => {
+                let others = stood.first.others.clone();
+                self.back.stood = Some(stood);
+                others.iter().for_each(|&p| self.comes_to(p, 0));
                 self.back.marks.began = (0, Some(Instant::now()));
+                self.arena.back.holds = 1;
             }
-            // There cannot be so many.
-            None => self.arena.back.n_spans = u32::MAX,
+            // The process learns it from this: there cannot be so many.
+            Err(why) => {
+                log::debug!("processes cannot stand together: {why:?}");
+                (self.arena.back.n_spans, self.arena.back.why) = (u32::MAX, why);
+            }
         }
-        self.arena.go_on();
+        self.goes_on();
         Ok(())
     }
 
-    fn stand(&self) -> Option<Stood> {
-        let pid = Pid::from_raw(self.arena.world.procs.get(0)?.own.real_pid);
-        let kept = self.keep_of(pid).ok().filter(|kept| kept.has_no_names() && self.kept.has_no_names())?;
-        let mut recorded = ArenaMap::private().ok()?;
+    fn stand(&mut self) -> Result<Stood, Hinders> {
+        let first = self.together(0).ok_or(Hinders::PROCESSES)?;
+        let mut recorded = ArenaMap::private().map_err(|_| Hinders::ROOM)?;
         recorded.take_recorded(&self.arena);
-        Some(Stood {
-            pid,
-            key: Key::of(self.arena.plan, &self.arena),
-            state: RootState::take(&self.arena).ok()?,
-            recorded,
-            kept,
-            printed: self.output.bytes().ok()?,
-        })
+        let state = RootState::take(&self.arena).map_err(|_| Hinders::ROOM)?;
+        let pid = self.real_pid(first.leader);
+        if !self.kept.has_no_names() {
+            return Err(Hinders::SHARED);
+        }
+        let mut members = Vec::new();
+        for &p in &first.others {
+            members.push(self.joins(p, &members)?);
+        }
+        members.push(Member { pid, kept: self.keep_for(pid, &members)?, state: None });
+        self.say_what_to_keep(pid).ok_or(Hinders::ROOM)?;
+        let first = Together { members: members.len(), ..first };
+        let key = Key::of(self.arena.plan, &self.arena);
+        let printed = self.output.bytes().map_err(|_| Hinders::ROOM)?;
+        Ok(Stood { members, first, key, state, recorded, printed })
     }
 
     /// Says which memory is watched, and which pages are kept. `None`: there is too much.
-    fn say_what_to_keep(&mut self, pid: Pid) -> Option<()> {
+    pub(super) fn say_what_to_keep(&mut self, pid: Pid) -> Option<()> {
         let maps = Mapping::parse_all(&fs::read(format!("/proc/{pid}/maps")).ok()?);
         let spans = spans(&maps, if self.back.far { FAR } else { NEAR });
         let inside = |page: u64| spans.iter().any(|span| span.is_writable() && span.start <= page && page < span.end);
@@ -368,19 +444,20 @@ impl Worker {
         }
     }
 
-    /// Ends the process that stands before its first choice, if there is one.
+    /// Ends the processes that stand before their first choice, if there are any.
     pub(super) fn end_standing(&mut self) {
         self.back.marks.clear();
+        self.back.gone = false;
         if let Some(stood) = self.back.stood.take() {
-            reap([stood.pid.as_raw()], &self.dir);
-            self.arena.back.stand = Stand::NONE;
+            reap(stood.members.into_iter().map(|member| member.pid.as_raw()), &self.dir);
+            (self.arena.back.stand, self.arena.back.holds) = (Stand::NONE, 0);
         }
     }
 
-    /// The process that stands before its first choice.
-    pub(super) fn standing(&self) -> Option<i32> {
+    /// The processes that go back.
+    pub(super) fn standing(&self) -> Vec<i32> {
         let stood = self.back.stood.as_ref().filter(|_| self.arena.stand() == Stand::BACK);
-        stood.map(|stood| stood.pid.as_raw())
+        stood.iter().flat_map(|stood| &stood.members).map(|member| member.pid.as_raw()).collect()
     }
 }
 
@@ -389,11 +466,12 @@ fn sentence(why: Hinders) -> String {
     let text = match why {
         Hinders::NONE => "it ended otherwise, or before its first choice",
         Hinders::KERNEL => "the kernel does not tell which pages are written, or is not allowed to (userfaultfd, PAGEMAP_SCAN; Linux 6.7)",
-        Hinders::PROCESSES => "there are several processes",
+        Hinders::PROCESSES => "there are more processes than go back together (64), or several whose states would have to be known",
         Hinders::ROOM => "there is too much memory, or in too many pieces",
         Hinders::PAGES => "it wrote to other pages than executions before",
         Hinders::SHARED => "it uses files or memory that processes share",
         Hinders::MAPPINGS => "mappings of files or of the heap were changed",
+        Hinders::GONE => "one of its processes was ended by somebody else",
         Hinders::SHADOWS => "it used memory far from what it had at its first choice",
         Hinders(nr) => return format!("system call {}", vsrun_model::calls::name(nr.into()).unwrap_or("without a name")),
     };

@@ -7,9 +7,10 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use vsrun_model::arena::{Arena, Attached, Region, Segment, ARENA_FD, MAGIC, VERSION};
-use vsrun_model::back::Stand;
+use vsrun_model::back::{Answer, Order, Stand, Turn, MAX_MEMBERS};
 use vsrun_model::table::Table;
 
 const PAGE: usize = 4096;
@@ -46,6 +47,14 @@ pub fn memory_file(name: &std::ffi::CStr, size: u64) -> io::Result<OwnedFd> {
     let file = File::from(fd);
     file.set_len(size)?;
     Ok(file.into())
+}
+
+/// Waits until a word of the arena is not as it is given, or for so long. True: a signal came.
+fn await_word(word: *const u32, value: u32, most: Duration) -> bool {
+    let limit = libc::timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+    // SAFETY: callers give the address of a word of a mapping that lives, and the limit lives until the call is over; the kernel reads both.
+    let result = unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const limit) };
+    result < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }
 
 /// A descriptor that the kernel has just made for us, closed on exec.
@@ -196,24 +205,56 @@ impl ArenaMap {
     }
 
     /// Waits until that is not as it is given, or for so long. True: a signal came.
-    pub fn await_stand(&self, stand: Stand, most: std::time::Duration) -> bool {
-        let limit = libc::timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
-        // SAFETY: the word lies in the mapping, and the limit lives until the call is over; the kernel reads both.
-        let result = unsafe {
-            let word = &raw const (*self.memory.as_ptr()).back.stand;
-            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, stand.0, &raw const limit)
-        };
-        result < 0 && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+    pub fn await_stand(&self, stand: Stand, most: Duration) -> bool {
+        // SAFETY: computes an address inside the mapping, without a reference.
+        let word = unsafe { &raw const (*self.memory.as_ptr()).back.stand.0 };
+        await_word(word, stand.0, most)
     }
 
-    /// Lets a process go on that stands before its first choice.
-    pub fn go_on(&mut self) {
-        // SAFETY: the word lies in the mapping; the kernel only uses its address.
-        unsafe {
-            let word = &raw mut (*self.memory.as_ptr()).back.stand;
-            std::ptr::write_volatile(word, Stand::RUNS);
-            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+    /// Lets process `p` go on, which has stopped with the turn.
+    pub fn go_on(&mut self, p: u32) {
+        // SAFETY: the word lies in the mapping.
+        unsafe { std::ptr::write_volatile(&raw mut (*self.memory.as_ptr()).back.stand, Stand::RUNS) };
+        self.set_words(p, Turn::TAKES, false);
+    }
+
+    /// Tells process `p` to do something; what becomes of it is [`ArenaMap::await_answer`]'s to say.
+    pub fn tell(&mut self, p: u32, order: Order) {
+        self.back.order = order;
+        if let Some(answer) = self.back.answers.get_mut(p as usize) {
+            *answer = Answer::AWAITED;
         }
+        if let Some(given) = self.back.given.get_mut(p as usize) {
+            *given = given.wrapping_add(1);
+        }
+        // Whichever of the two it waits at.
+        self.set_words(p, Turn::OBEYS, true);
+    }
+
+    fn set_words(&mut self, p: u32, turn: Turn, both: bool) {
+        let mut words = Vec::new();
+        words.extend(self.back.words.get_mut(p as usize).map(|word| &raw mut *word));
+        words.extend(both.then(|| &raw mut self.world.procs[p].own.turn));
+        for word in words {
+            // SAFETY: the word lies in the mapping; the kernel only uses its address.
+            unsafe {
+                std::ptr::write_volatile(word, turn);
+                libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+            }
+        }
+    }
+
+    /// What has become of the order of process `p`; waits for that, for so long at the most.
+    pub fn await_answer(&self, p: u32, most: Duration) -> Answer {
+        let p = p as usize % MAX_MEMBERS;
+        // SAFETY: computes an address inside the mapping, without a reference; the index is in bounds.
+        let answer = || self.peek(|a| unsafe { &raw const (*a).back.answers[p] });
+        if answer() == Answer::AWAITED {
+            // SAFETY: as above.
+            let word = unsafe { &raw const (*self.memory.as_ptr()).back.answers[p].0 };
+            await_word(word, Answer::AWAITED.0, most);
+        }
+        answer()
     }
 
     /// Sets the root's futex word and wakes it.

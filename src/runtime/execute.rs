@@ -78,7 +78,10 @@ impl Worker {
             true => self.run_pointed(schedule),
             false => {
                 if back {
-                    self.begin_back(schedule)?;
+                    if !self.begin_back(schedule)? {
+                        self.clean_up(&Ending::Modelled)?;
+                        return Ok(None);
+                    }
                 } else {
                     let command = self.tend_pages()?;
                     self.begin(schedule, if sampled { Guarded::Some(seed) } else { Guarded::None }, command)?;
@@ -140,6 +143,7 @@ impl Worker {
 
     /// A traced execution stops at its end, to be looked at.
     pub(super) fn begin(&mut self, schedule: &Schedule, guarded: Guarded, command: Command) -> io::Result<()> {
+        self.stand_aside();
         self.state.restore(&mut self.arena);
         self.output.clear()?;
         self.kept.restore()?;
@@ -203,6 +207,8 @@ impl Worker {
                     if libc::WIFSTOPPED(raw) {
                         continue;
                     }
+                    // Nobody goes back to a state in which it was.
+                    self.back.gone |= self.back.is_member(pid);
                     let signal = if libc::WIFSIGNALED(raw) { Signal::from_number(libc::WTERMSIG(raw)) } else { None };
                     if let Some(ending) = self.after_death(pid, signal, libc::WEXITSTATUS(raw)) {
                         return Ok(ending);
@@ -233,7 +239,7 @@ impl Worker {
     pub(super) fn after_death(&mut self, pid: Pid, signal: Option<Signal>, code: i32) -> Option<Ending> {
         let process = self.process_of(pid.as_raw());
         if self.arena.world.end != End::RUNNING {
-            return Some(Ending::Modelled);
+            return (!self.is_to_speak(pid)).then_some(Ending::Modelled);
         }
         if let Some(process) = process {
             let [signal, sender] = self.arena.world.procs[process].own.outside;
@@ -287,9 +293,9 @@ impl Worker {
         self.settle_back(rough);
         let standing = self.standing();
         for process in self.arena.world.procs.as_slice() {
-            let spared = [Some(self.root.as_raw()), standing];
-            if process.own.real_pid > 0 && !spared.contains(&Some(process.own.real_pid)) {
-                self.alive.insert(process.own.real_pid);
+            let pid = process.own.real_pid;
+            if pid > 0 && pid != self.root.as_raw() && !standing.contains(&pid) {
+                self.alive.insert(pid);
             }
         }
         if rough {
@@ -356,7 +362,7 @@ impl Worker {
         let procs = self.arena.world.procs.as_slice().iter();
         let there = procs.filter(|p| p.state == ProcState::LIVE && p.own.real_pid > 0);
         // What marks take has a bound of its own.
-        let marks = if self.back.asked { self.arena.back.held * 4096 } else { 0 };
+        let marks = if self.back.asked { self.arena.back.held * 4096 * self.back.processes() as u64 } else { 0 };
         room::beyond(self.spec.memory.saturating_add(marks), &there.map(|p| p.own.real_pid).collect::<Vec<_>>())
     }
 

@@ -121,31 +121,38 @@ fn each(
     Ok(())
 }
 
-/// A file, with its content.
+/// What is in a file.
 struct Content {
-    file: File,
     size: u64,
     mode: u32,
     bytes: Bytes,
 }
 
 impl Content {
-    fn take(file: File) -> io::Result<Content> {
+    fn take(file: &File) -> io::Result<Content> {
         let found = file.metadata()?;
-        let bytes = Bytes::take(&file, (0, found.len()));
-        Ok(Content { size: found.len(), mode: found.mode(), bytes, file })
+        let bytes = Bytes::take(file, (0, found.len()));
+        Ok(Content { size: found.len(), mode: found.mode(), bytes })
     }
 
-    fn restore(&self) -> io::Result<()> {
-        let found = self.file.metadata()?;
+    fn restore(&self, file: &File) -> io::Result<()> {
+        let found = file.metadata()?;
         if found.mode() != self.mode {
-            self.file.set_permissions(Permissions::from_mode(self.mode & 0o7777))?;
+            file.set_permissions(Permissions::from_mode(self.mode & 0o7777))?;
         }
         if found.len() != self.size {
-            self.file.set_len(self.size)?;
+            file.set_len(self.size)?;
         }
-        self.bytes.restore(&self.file, (0, self.size))
+        self.bytes.restore(file, (0, self.size))
     }
+}
+
+/// What is shared as it was later than where it was kept: the places in files, what is in files and in memory.
+#[derive(Default)]
+pub(super) struct Later {
+    places: Vec<Option<u64>>,
+    files: Vec<Content>,
+    memory: Vec<Bytes>,
 }
 
 /// A description that executions inherit.
@@ -167,13 +174,17 @@ struct Named {
 #[derive(Default)]
 pub(super) struct Kept {
     memory: Option<(ProcessMemory, Vec<Region>)>,
-    files: Vec<Content>,
+    /// The numbers of what is behind these regions.
+    behind: Vec<u64>,
+    files: Vec<(File, Content)>,
     /// The pool, how much of it is used, and what stands there.
     pool: Option<(File, u64, Bytes)>,
     descriptions: Vec<Description>,
     /// The directory that is /dev/shm for the program, and what is in it.
     shm: PathBuf,
     named: Vec<Named>,
+    /// Memory can be written that a file with a name is behind.
+    writes_files: bool,
 }
 
 /// Where it stands.
@@ -187,6 +198,8 @@ pub(super) struct Root<'a> {
     pub pool: (&'a File, u64),
     /// The private directory that is /dev/shm for the program, and one beside it that is not there yet.
     pub shm: (PathBuf, PathBuf),
+    /// Memory that another process shares with it, which has been kept: the numbers of what is behind that.
+    pub known: &'a [u64],
 }
 
 impl Root<'_> {
@@ -228,56 +241,67 @@ impl Kept {
     /// # Errors
     /// It cannot be written any more.
     pub fn restore(&mut self) -> io::Result<()> {
+        self.restore_with(None)
+    }
+
+    /// The same, with what was so later.
+    ///
+    /// # Errors
+    /// It cannot be written any more.
+    pub fn restore_with(&mut self, later: Option<&Later>) -> io::Result<()> {
         if !self.named.is_empty() {
             self.restore_names()?;
         }
-        self.files.iter().try_for_each(Content::restore)?;
+        for (i, (file, content)) in self.files.iter().enumerate() {
+            later.map_or(content, |later| &later.files[i]).restore(file)?;
+        }
         if let Some((pool, used, bytes)) = &self.pool {
             bytes.restore(pool, (0, *used))?;
         }
-        for description in &mut self.descriptions {
+        for (i, description) in self.descriptions.iter_mut().enumerate() {
             fcntl(description.file.as_raw_fd(), FcntlArg::F_SETFL(description.flags))?;
-            if let Some(place) = description.place {
+            if let Some(place) = later.map_or(description.place, |later| later.places[i]) {
                 description.file.seek(SeekFrom::Start(place))?;
             }
         }
         let Some((memory, regions)) = &self.memory else { return Ok(()) };
-        regions.iter().try_for_each(|(range, bytes)| bytes.restore(memory, *range))
+        let mut all = regions.iter().enumerate();
+        all.try_for_each(|(i, (range, bytes))| later.map_or(bytes, |later| &later.memory[i]).restore(memory, *range))
     }
 
-    /// Nothing of it has content but for the pool: there are places in files, and flags.
-    pub fn has_no_content(&self) -> bool {
-        self.files.is_empty() && self.memory.is_none() && self.named.is_empty()
-    }
-
-    /// The places in files as they are now.
-    pub fn places(&mut self) -> io::Result<Vec<Option<u64>>> {
-        let place = |d: &mut Description| d.place.map(|_| d.file.stream_position()).transpose();
-        self.descriptions.iter_mut().map(place).collect()
-    }
-
-    /// Puts back where they were.
+    /// What is so now.
     ///
     /// # Errors
-    /// They cannot be reached any more.
-    pub fn restore_places(&mut self, places: &[Option<u64>]) -> io::Result<()> {
-        for (description, place) in self.descriptions.iter_mut().zip(places) {
-            if let Some(place) = *place {
-                description.file.seek(SeekFrom::Start(place))?;
-            }
-        }
-        Ok(())
+    /// It cannot be told any more.
+    pub fn later(&mut self) -> io::Result<Later> {
+        let place = |d: &mut Description| d.place.map(|_| d.file.stream_position()).transpose();
+        let places = self.descriptions.iter_mut().map(place).collect::<io::Result<_>>()?;
+        let files = self.files.iter().map(|(file, _)| Content::take(file)).collect::<io::Result<_>>()?;
+        let regions = self.memory.iter().flat_map(|(memory, regions)| regions.iter().map(move |r| (memory, r.0)));
+        let memory = regions.map(|(memory, range)| Bytes::take(memory, range)).collect();
+        Ok(Later { places, files, memory })
     }
 
-    /// Nothing of it has a name in the private /dev/shm.
+    /// Bytes of files and memory that are looked at for each state that is kept; what is in the pool is no part of it.
+    pub fn content(&self) -> u64 {
+        self.size() - self.pool.as_ref().map_or(0, |(_, used, _)| *used)
+    }
+
+    /// What is shared can be kept by its content alone: nothing has a name.
     pub fn has_no_names(&self) -> bool {
-        self.named.is_empty()
+        self.named.is_empty() && !self.writes_files
+    }
+
+    /// The numbers of what is behind memory that is kept.
+    pub fn behind(&self) -> &[u64] {
+        &self.behind
     }
 
     /// Bytes that are looked at each time.
     fn size(&self) -> u64 {
         let regions = self.memory.iter().flat_map(|(_, regions)| regions);
-        let files = self.files.iter().map(|file| file.size).chain(self.pool.iter().map(|(_, used, _)| *used));
+        let files =
+            self.files.iter().map(|(_, content)| content.size).chain(self.pool.iter().map(|(_, used, _)| *used));
         regions.map(|((start, end), _)| end - start).sum::<u64>() + files.sum::<u64>()
     }
 
@@ -294,7 +318,8 @@ impl Kept {
             fs::hard_link(entry.path(), &own)?;
             let file = OpenOptions::new().read(true).write(true).open(&own)?;
             self.named.push(Named { name: entry.file_name(), own, ino: file.metadata()?.ino() });
-            self.files.push(Content::take(file)?);
+            let content = Content::take(&file)?;
+            self.files.push((file, content));
         }
         Ok(())
     }
@@ -341,7 +366,8 @@ impl Kept {
                 // What only appends would not write where it is told to, and what only writes cannot be read.
                 let path = format!("/proc/self/fd/{}", file.as_raw_fd());
                 let own = OpenOptions::new().read(true).write(true).open(path).or_else(|_| file.try_clone())?;
-                self.files.push(Content::take(own)?);
+                let content = Content::take(&own)?;
+                self.files.push((own, content));
             }
             self.descriptions.push(Description { file, place, flags });
         }
@@ -350,7 +376,10 @@ impl Kept {
 
     fn mapped(&mut self, root: &Root) -> io::Result<()> {
         let maps = Mapping::parse_all(&fs::read(format!("/proc/{}/maps", root.pid))?);
-        let regions: Vec<_> = maps.iter().filter(|m| is_shared(m)).map(|m| (m.start, m.end)).collect();
+        self.writes_files = maps.iter().any(writes_file);
+        let shared: Vec<_> = maps.iter().filter(|m| is_shared(m) && !root.known.contains(&m.inode)).collect();
+        self.behind = shared.iter().map(|m| m.inode).collect();
+        let regions: Vec<_> = shared.iter().map(|m| (m.start, m.end)).collect();
         if regions.is_empty() {
             return Ok(());
         }
@@ -378,7 +407,20 @@ fn is_path(pid: Pid, fd: i32) -> bool {
 
 /// Memory of which executions would see what others have written, and which no file with a name is behind. Not vsrun's own.
 fn is_shared(mapping: &Mapping) -> bool {
+    mapping.perms.ends_with('s') && is_unnamed(mapping) && !is_own(mapping)
+}
+
+/// What is written there is in a file with a name.
+fn writes_file(mapping: &Mapping) -> bool {
+    mapping.perms.ends_with('s') && mapping.perms.contains('w') && !is_unnamed(mapping) && !is_own(mapping)
+}
+
+fn is_unnamed(mapping: &Mapping) -> bool {
     let path = mapping.path.as_deref().unwrap_or(Path::new("")).to_string_lossy();
-    let unnamed = path.ends_with(" (deleted)") || path.is_empty();
-    mapping.perms.ends_with('s') && unnamed && !path.starts_with("/memfd:vsrun-")
+    path.ends_with(" (deleted)") || path.is_empty()
+}
+
+/// It is memory of vsrun's.
+fn is_own(mapping: &Mapping) -> bool {
+    mapping.path.as_deref().unwrap_or(Path::new("")).to_string_lossy().starts_with("/memfd:vsrun-")
 }

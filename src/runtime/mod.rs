@@ -32,6 +32,7 @@ mod stand_ins;
 mod stands;
 mod stood;
 pub mod streams;
+mod together;
 mod told;
 mod tossed;
 mod tossing;

@@ -1,6 +1,7 @@
 //! What a worker knows of going back to the first choice: see `runtime::back`.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::time::Instant;
 
 use nix::unistd::Pid;
@@ -9,20 +10,70 @@ use vsrun_model::back::{Back, Hinders, Reached, MAX_MARKS, MAX_WANTED};
 use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
-use super::kept::Kept;
+use super::kept::{Kept, Later};
 use super::trial::Trial;
 
-/// A process that stands before its first choice, or has an execution under way from there.
+/// Processes that stand before their first choice, or have an execution under way from there.
 pub(super) struct Stood {
-    pub pid: Pid,
+    /// In the order in which they have joined, those of the first choice first.
+    pub members: Vec<Member>,
+    /// The state at the first choice.
+    pub first: Together,
     pub key: Key,
     /// What stood in the arena.
     pub state: Box<RootState>,
     pub recorded: ArenaMap,
-    /// What is shared with others.
-    pub kept: Kept,
-    /// Bytes that it had printed.
+    /// Bytes that had been printed.
     pub printed: u64,
+}
+
+/// A process that goes back.
+pub(super) struct Member {
+    pub pid: Pid,
+    /// What it shares with others, as that was where it joined.
+    pub kept: Kept,
+    /// The name of the state that it was in last, of those that one can go back to; it has moved on since where it has had the turn. See `all_go_back`.
+    pub state: Option<u64>,
+}
+
+/// Who is in a state that one can go back to. Processes are numbered as in the model.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub(super) struct Together {
+    /// The process that had the turn.
+    pub leader: u32,
+    /// The others, which waited for it.
+    pub others: Vec<u32>,
+    /// So many had joined by then; some of them may have been over.
+    pub members: usize,
+}
+
+impl Stood {
+    /// Bytes that are shared, and are looked at for each mark.
+    pub fn content(&self) -> u64 {
+        self.members.iter().map(|member| member.kept.content()).sum()
+    }
+
+    /// What is shared as it is now, of each member.
+    ///
+    /// # Errors
+    /// It cannot be told any more.
+    pub fn later(&mut self) -> io::Result<Vec<Later>> {
+        self.members.iter_mut().map(|member| member.kept.later()).collect()
+    }
+
+    /// Puts back what the first `n` members share as it was at the first choice, or `later`.
+    ///
+    /// # Errors
+    /// It cannot be reached any more.
+    pub fn restore(&mut self, n: usize, later: Option<&[Later]>) -> io::Result<()> {
+        let mut all = self.members.iter_mut().take(n).enumerate();
+        all.try_for_each(|(i, member)| member.kept.restore_with(later.and_then(|later| later.get(i))))
+    }
+}
+
+/// Numbers of what is behind the memory that these have kept.
+pub(super) fn known(members: &[Member]) -> Vec<u64> {
+    members.iter().flat_map(|member| member.kept.behind()).copied().collect()
 }
 
 /// A state within an execution that its process can come back to.
@@ -40,9 +91,12 @@ pub(super) struct Mark {
     pub reached: Reached,
     /// What stood in the pool.
     pub pool: Vec<u8>,
-    /// Bytes that had been printed, and the places in files.
+    /// Bytes that had been printed, and what was shared, of each member.
     pub printed: u64,
-    pub places: Vec<Option<u64>>,
+    pub later: Vec<Later>,
+    pub together: Together,
+    /// Another one than that of any other mark.
+    pub name: u64,
 }
 
 /// The marks on the way of the execution that is under way, or was last.
@@ -64,6 +118,8 @@ pub(super) struct Marks {
     pub mark: f64,
     /// Bytes of memory that vsrun keeps of one, at most; 0: that is not known.
     pub state_size: u64,
+    /// So many have been made so far.
+    pub made: u64,
 }
 
 /// Bytes that vsrun keeps of a mark, as long as that is not known, and pages that its process keeps beside those of the first choice.
@@ -148,16 +204,16 @@ impl Marks {
         (wanted, ((least as f64 * APART) as u64).max(1))
     }
 
-    /// So many can be kept in `memory` bytes, where so much of the pool is used.
-    pub fn most(&self, memory: u64, back: &Back, pool: u64) -> usize {
+    /// So many can be kept in `memory` bytes by so many processes, where so much of the pool is used.
+    pub fn most(&self, memory: u64, back: &Back, pool: u64, processes: usize) -> usize {
         let pages = if back.largest == 0 { u64::from(back.n_pages) + MORE_PAGES } else { back.largest };
-        let each = self.of_vsrun(pool) + pages * PAGE;
+        let each = self.of_vsrun(pool) + pages * PAGE * processes.max(1) as u64;
         ((memory / each) as usize).min(MAX_MARKS)
     }
 
-    /// Pages that the process may take for so many.
-    pub fn room(&self, memory: u64, most: usize, pool: u64) -> u64 {
-        memory.saturating_sub(most as u64 * self.of_vsrun(pool)) / PAGE
+    /// Pages that each of the processes may take for so many.
+    pub fn room(&self, memory: u64, most: usize, pool: u64, processes: usize) -> u64 {
+        memory.saturating_sub(most as u64 * self.of_vsrun(pool)) / PAGE / processes.max(1) as u64
     }
 
     fn of_vsrun(&self, pool: u64) -> u64 {
@@ -248,6 +304,10 @@ pub(super) struct GoingBack {
     pub asked: bool,
     /// It was to begin where its process stood.
     pub resumed: bool,
+    /// The process that the execution before has ended in, which speaks for all.
+    pub speaker: Option<u32>,
+    /// One that goes back has ended.
+    pub gone: bool,
     /// Pages that executions write.
     pub pages: BTreeSet<u64>,
     /// They use memory far from what there is at the first choice: see `runtime::spans`.
@@ -267,6 +327,16 @@ pub(super) struct GoingBack {
 }
 
 impl GoingBack {
+    /// That process goes back.
+    pub fn is_member(&self, pid: Pid) -> bool {
+        self.stood.iter().flat_map(|stood| &stood.members).any(|member| member.pid == pid)
+    }
+
+    /// So many do.
+    pub fn processes(&self) -> usize {
+        self.stood.as_ref().map_or(1, |stood| stood.members.len())
+    }
+
     /// Makes up for what was lost.
     pub fn wins(&mut self, gain: u32) {
         self.lost = self.lost.saturating_sub(gain);
@@ -288,19 +358,27 @@ mod tests {
         let unknown = Marks::default();
         let known = Marks { state_size: 1 << 19, ..Marks::default() };
         let small = back(10, 0);
-        assert_eq!((unknown.most(0, &small.back, 0), unknown.most(1 << 20, &small.back, 0)), (0, 0));
-        assert_eq!((unknown.most(8 << 20, &small.back, 0), unknown.most(1 << 40, &small.back, 0)), (6, MAX_MARKS));
+        assert_eq!((unknown.most(0, &small.back, 0, 1), unknown.most(1 << 20, &small.back, 0, 1)), (0, 0));
+        assert_eq!(
+            (unknown.most(8 << 20, &small.back, 0, 1), unknown.most(1 << 40, &small.back, 0, 1)),
+            (6, MAX_MARKS)
+        );
         // What is in the pool is kept by each of them.
-        assert_eq!(unknown.most(8 << 20, &small.back, 1 << 20), 3);
+        assert_eq!(unknown.most(8 << 20, &small.back, 1 << 20, 1), 3);
         // What the largest takes is known.
         let large = back(10, 384);
-        assert_eq!((known.most(8 << 20, &large.back, 0), known.most((2 << 20) - 1, &large.back, 0)), (4, 0));
+        assert_eq!((known.most(8 << 20, &large.back, 0, 1), known.most((2 << 20) - 1, &large.back, 0, 1)), (4, 0));
         // And all that vsrun keeps, with what the process may, is no more than that.
         for memory in [0, 1, 1 << 20, (9 << 20) + 17] {
-            let most = known.most(memory, &large.back, 5000);
-            let of_process = known.room(memory, most, 5000) * PAGE;
+            let most = known.most(memory, &large.back, 5000, 1);
+            let of_process = known.room(memory, most, 5000, 1) * PAGE;
             assert!(most as u64 * known.of_vsrun(5000) + of_process <= memory);
             assert!(of_process >= most as u64 * 384 * PAGE, "{memory}");
+            // Five processes take five times that.
+            let most = known.most(memory, &large.back, 5000, 5);
+            let of_each = known.room(memory, most, 5000, 5) * PAGE;
+            assert!(most as u64 * known.of_vsrun(5000) + 5 * of_each <= memory);
+            assert!(of_each >= most as u64 * 384 * PAGE, "{memory}");
         }
     }
 
@@ -320,7 +398,9 @@ mod tests {
                 reached,
                 pool: Vec::new(),
                 printed: 0,
-                places: Vec::new(),
+                later: Vec::new(),
+                together: Together::default(),
+                name: 1,
             });
         };
         assert_eq!((marks.free_slot(0), marks.free_slot(1)), (u32::MAX, 0));

@@ -218,11 +218,11 @@ impl Worker {
     }
 
     fn keep(&self) -> Result<Kept, StartError> {
-        self.keep_of(self.root).map_err(StartError::Refused)
+        self.keep_of(self.root, &[]).map_err(StartError::Refused)
     }
 
-    /// What executions share with that process, as it is now.
-    pub(super) fn keep_of(&self, pid: Pid) -> Result<Kept, String> {
+    /// What executions share with that process, as it is now, but for memory that is `known`, by what is behind it.
+    pub(super) fn keep_of(&self, pid: Pid, known: &[u64]) -> Result<Kept, String> {
         // Not the file behind /dev/urandom: where the program is in it is the program's.
         let own = [self.arena.fd(), Some(self.pool.as_raw_fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
@@ -234,6 +234,7 @@ impl Worker {
             streams: [self.input.description().map_err(text)?, self.output.description().map_err(text)?],
             pool: (&pool, self.arena.control.pool_used),
             shm: self.dir.shm_and_beside(),
+            known,
         };
         Kept::take(&root)
     }

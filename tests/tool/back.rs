@@ -353,7 +353,6 @@ fn marks_take_no_more_memory_than_they_may() {
 fn memory_of_all_kinds_is_put_back_or_said_why_not() {
     let place = Place::new("memory");
     place.compile("back_memory");
-    let shared = Some("it uses files or memory that processes share");
     for (kind, why) in [
         ("huge", None),
         ("hugetlb", None),
@@ -364,8 +363,8 @@ fn memory_of_all_kinds_is_put_back_or_said_why_not() {
         ("freed", Some("system call madvise")),
         ("moved", Some("system call mremap")),
         ("locked", Some("system call mlock")),
-        ("memfd", shared),
-        ("shared", shared),
+        ("memfd", Some("system call pwrite64")),
+        ("shared", None),
     ] {
         let run = place.both(&format!("--search optimal --race off ./back_memory {kind}"));
         assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 24), "{run}");
@@ -422,7 +421,7 @@ fn what_cannot_be_undone_is_said() {
     // Of the orders of four threads, one in twelve, or all.
     let threads = |when: &str, does: &str| {
         format!(
-            "#include <pthread.h>\n#include <unistd.h>\n#include <sys/wait.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+            "#include <pthread.h>\n#include <unistd.h>\n#include <sys/stat.h>\n#include <sys/wait.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
              static long n, first, second;\n\
              static void *t(void *a) {{ pthread_mutex_lock(&m); n++; if (n == 1) first = (long)a; if (n == 2) second = (long)a;\n\
              int now = n == 4 && {when}; pthread_mutex_unlock(&m); if (now) {{ {does}; }} return 0; }}\n\
@@ -430,20 +429,25 @@ fn what_cannot_be_undone_is_said() {
              for (int i = 0; i < 4; i++) pthread_join(a[i], 0); return 0; }}\n"
         )
     };
-    let (seldom, forks) = ("first == 3 && second == 2", "if (fork() == 0) _exit(0); wait(0)");
-    place.write("forks", &threads(seldom, forks));
-    place.write("always", &threads("1", forks));
+    let (seldom, sets) = ("first == 3 && second == 2", "umask(022)");
+    place.write("sets", &threads(seldom, sets));
+    place.write("always", &threads("1", sets));
     place.write("crashes", &threads(seldom, "*(volatile int *)0 = 1"));
     let otherwise = "it ended otherwise, or before its first choice";
     // After four in a row one of many is asked.
     for (name, most, why) in
-        [("forks", 200, "system call clone"), ("crashes", 200, otherwise), ("always", 0, "system call clone")]
+        [("sets", 200, "system call umask"), ("crashes", 200, otherwise), ("always", 0, "system call umask")]
     {
         let run = place.both(&format!("--search random --max-executions 200 --race off ./{name}"));
         assert_eq!(run["not_rolled_back"], why, "{run}");
         let back = number(&run, "rolled_back");
         assert!(back <= most && back >= most / 2, "{run}");
     }
+    // What a child was is over with it.
+    place.write("forks", &threads("1", "if (fork() == 0) _exit(0); wait(0)"));
+    let run = place.both("--search random --max-executions 200 --race off ./forks");
+    assert_eq!(run["not_rolled_back"], Value::Null, "{run}");
+    assert!(number(&run, "rolled_back") > 150, "{run}");
 }
 
 /// What is recorded of memory that an execution maps far from all else is not left for the next one. Whoever comes first says what main and the threads do with

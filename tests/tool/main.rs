@@ -34,6 +34,7 @@ mod step;
 mod streams;
 mod swarm;
 mod timeline;
+mod together;
 mod tossing;
 mod watching;
 mod watchlist;

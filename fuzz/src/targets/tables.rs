@@ -39,7 +39,8 @@ pub fn unwind(data: &[u8]) -> bool {
 
 fn stacks(path: &Path, place: u64) -> bool {
     let mut unwinder = Unwinder::new();
-    let mapping = Mapping { start: BASE, end: BASE + SIZE, perms: "r-xp".into(), offset: 0, path: Some(path.into()) };
+    let mapping =
+        Mapping { start: BASE, end: BASE + SIZE, perms: "r-xp".into(), offset: 0, inode: 1, path: Some(path.into()) };
     let maps = [mapping];
     let mut longest = 0;
     for n in 0..8 {

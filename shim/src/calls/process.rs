@@ -520,6 +520,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     }
     tsc::before_exec();
     signal::before_exec();
+    gate::back::is_replaced();
     let error = busy::patiently(|| raw!(libc::SYS_execveat, dir, path, argv, envp, flags));
     tsc::arm();
     signal::install_faults();

@@ -1,5 +1,5 @@
 //! Going back. A process that has been asked to stops before the first choice of its execution; at the end it undoes what it has done since, and stands
-//! there again for the next execution, which costs no fork and no page fault.
+//! there again for the next execution, which costs no fork and no page fault. Of several processes each does: see NOTE \[Several\] of `vsrun_model::back`.
 //!
 //! What it undoes: pages of its own memory that were written (the kernel says which), mappings, the end of its heap, descriptors that were opened,
 //! actions and mask of signals. What vsrun undoes: the arena, places in files, what was printed. Whatever else a call may have left `sys::track` sees; then the process
@@ -17,7 +17,7 @@
 use core::mem::offset_of;
 
 use vsrun_model::arena::{ASIDE_ADDR, BACK_ADDR, FIRST_FD, LAST_FD};
-use vsrun_model::back::{Hinders, Span, Stand, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
+use vsrun_model::back::{Hinders, Order, Span, Stand, Turn, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 use vsrun_model::ProcState;
 
 use super::{arena, fiber_of, local, machine, stacks, world};
@@ -25,9 +25,9 @@ use crate::gate::fiber as fibers;
 use crate::sys::bare::{bare, copy_page};
 use crate::sys::track::{track, AtMark};
 use crate::sys::written::{self, Piece};
-use crate::sys::{die, load, store};
+use crate::sys::{die, load, store, store_over};
 
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 /// The stack of the fiber that goes back.
 const STACK: u64 = 64 << 10;
 /// Pieces that the kernel tells at a time.
@@ -36,7 +36,7 @@ const PIECES: usize = 256;
 const MARKS: u64 = BACK_ADDR + (1 << 36);
 const MARK: u64 = 1 << 30;
 /// Bytes of the spare stack.
-const SPARE: usize = 64 << 10;
+pub(super) const SPARE: usize = 64 << 10;
 /// Most descriptors of files whose places are known.
 const MAX_PLACES: usize = 64;
 /// Most pages of a mark in memory that was mapped since the first choice.
@@ -44,7 +44,7 @@ const MAX_MORE: usize = 4096;
 
 /// What is not put back.
 #[repr(C)]
-struct Apart {
+pub(super) struct Apart {
     /// Where the program's fiber goes on.
     program: u64,
     /// Its thread pointer.
@@ -55,29 +55,70 @@ struct Apart {
     own: u64,
     /// The mask of signals.
     mask: u64,
-    /// It is to make a mark, and the execution goes on.
-    marks: bool,
+    /// Why the program's fiber has left itself.
+    comes: Comes,
+    /// What the process does when it is given the turn.
+    stands: Stands,
+    /// It had the turn when it stopped first.
+    leads: bool,
+    /// Where it stopped first, as [`vsrun_model::back::Back::to`]; or [`NOWHERE`]: what stood there has been given up.
+    base: u32,
+    /// The name of the state that it is in, those of the first one and of the last that had one: one that has not had the turn since is where it was.
+    state: u64,
+    first_state: u64,
+    states: u64,
     /// Bit N: there is room for marks at place N.
     rooms: u32,
     /// Pages that they take, each.
     held: [u64; MAX_MARKS],
-    n_spans: usize,
-    n_pages: usize,
-    spans: [Span; MAX_SPANS],
-    pages: [u64; MAX_BACK_PAGES],
-    told: [Piece; PIECES],
+    pub(super) n_spans: usize,
+    pub(super) n_pages: usize,
+    pub(super) spans: [Span; MAX_SPANS],
+    pub(super) pages: [u64; MAX_BACK_PAGES],
+    pub(super) told: [Piece; PIECES],
     /// How often it was asked what was written.
     asked: u32,
     /// See [`places`].
-    n_places: usize,
-    places: [u64; MAX_PLACES],
+    pub(super) n_places: usize,
+    pub(super) places: [u64; MAX_PLACES],
     /// See [`spare_stack`].
-    spare: Spare,
+    pub(super) spare: Spare,
 }
+
+/// See [`Apart::comes`].
+#[derive(Clone, Copy, PartialEq)]
+#[repr(u8)]
+enum Comes {
+    /// It is told to do something.
+    Obeys = 0,
+    /// A mark is to be made where it is, and the execution goes on.
+    Marks,
+    /// The execution is over.
+    Over,
+    /// The process is, and others go on.
+    Parks,
+}
+
+/// See [`Apart::stands`].
+#[derive(Clone, Copy, PartialEq)]
+#[repr(u8)]
+enum Stands {
+    /// It keeps what it is told to, and goes on.
+    First = 0,
+    /// It goes back, and on from there.
+    Over,
+    /// It goes on.
+    There,
+}
+
+/// The last place of a mark, as [`vsrun_model::back::Back::to`].
+const MAX_MARKS_TO: u32 = MAX_MARKS as u32;
+/// See [`Apart::base`].
+const NOWHERE: u32 = u32::MAX;
 
 /// See [`spare_stack`].
 #[repr(C, align(64))]
-struct Spare {
+pub(super) struct Spare {
     _memory: [u8; SPARE],
 }
 
@@ -88,6 +129,8 @@ struct Mark {
     program: u64,
     fs: u64,
     mask: u64,
+    /// See [`Apart::state`].
+    state: u64,
     at: AtMark,
     n_more: usize,
     /// Addresses of the pages of which more copies are, ascending in each piece of memory.
@@ -109,7 +152,7 @@ fn mark_copy(slot: u32, page: usize) -> u64 {
 
 const COPIES: u64 = (BACK_ADDR + STACK + size_of::<Apart>() as u64 + PAGE - 1) & !(PAGE - 1);
 
-fn apart() -> &'static mut Apart {
+pub(super) fn apart() -> &'static mut Apart {
     // SAFETY: mapped by `make_room` before anything else here; zeroed memory is a valid one; one kernel thread, and callers use the borrow for one
     // statement or pass on parts that nothing else names.
     unsafe { &mut *((BACK_ADDR + STACK) as *mut Apart) }
@@ -125,44 +168,94 @@ pub fn begin() {
     }
 }
 
+/// The process has been given the turn.
+#[inline]
+pub fn moves() {
+    if track().armed {
+        apart().states += 1;
+        apart().state = apart().states;
+        machine().has_moved(local().pid);
+    }
+}
+
 /// A mark is made, and this returns once for each execution that goes on from there.
 #[cold]
 #[inline(never)]
 fn mark() {
-    if !track().armed {
+    if world().procs[local().pid].state != ProcState::LIVE {
+        // At the next choice, which another process takes.
+        return;
+    }
+    if track().armed {
+        return leave(Comes::Marks);
+    }
+    let slot = arena().back.slot;
+    if !machine().holds_processes() || slot >= MAX_MARKS as u32 || prepare().is_err() {
         return machine().marks_no_more();
     }
-    let fs = fiber_of(local().cur).fs;
-    (apart().fs, apart().marks) = (fs, true);
-    // SAFETY: the other fiber has left itself there, and comes back here.
-    unsafe { fibers::switch_context(&raw mut apart().program, apart().own, fs) };
+    // It joins the others here.
+    machine().has_marked();
+    begins_at(slot + 1, true);
 }
 
 #[cold]
 #[inline(never)]
 fn stand() {
-    if let Err(why) = prepare() {
-        machine().does_not_go_back(why);
+    let ends = world().procs[local().pid].state != ProcState::LIVE;
+    let prepared = if ends { Err(Hinders::PROCESSES) } else { prepare() };
+    match prepared {
+        Ok(()) => begins_at(0, true),
+        Err(why) => machine().does_not_go_back(why),
+    }
+}
+
+/// The process, which waits for its turn, is told to do something.
+#[cold]
+#[inline(never)]
+pub fn obeys() {
+    if !machine().takes_order(local().pid) {
         return;
     }
+    if track().armed {
+        return leave(Comes::Obeys);
+    }
+    let slot = arena().back.slot;
+    let base = if arena().taken == 0 { 0 } else { slot + 1 };
+    let prepared = if arena().back.order == Order::PREPARE { prepare() } else { Err(Hinders::NONE) };
+    match prepared {
+        Ok(()) => begins_at(base, false),
+        Err(why) => answer(Err(why)),
+    }
+}
+
+/// The fiber that goes back takes over for the first time; this returns once for each execution that begins here.
+fn begins_at(base: u32, leads: bool) {
     stacks::forget_the_dead();
     // Everything from here on is as it is kept.
     let frame = first_frame();
     let fs = fiber_of(local().cur).fs;
-    apart().fs = fs;
-    track().arm(bare(libc::SYS_brk, [0; 6]) as u64, stacks::is_gone);
+    (apart().fs, apart().base, apart().leads, apart().stands) = (fs, base, leads, Stands::First);
+    track().arm(bare(libc::SYS_brk, [0; 6]) as u64, stacks::is_gone, !arena().plan.states);
     // SAFETY: the frame has been laid out for it, on a stack that nobody uses.
     unsafe { fibers::switch_context(&raw mut apart().program, frame, fs) };
 }
 
+/// The fiber that goes back takes over; returns once for each execution that goes on from here, or when there is nothing more to be done.
+fn leave(comes: Comes) {
+    let fs = fiber_of(local().cur).fs;
+    (apart().fs, apart().comes) = (fs, comes);
+    // SAFETY: the other fiber has left itself there, and comes back here.
+    unsafe { fibers::switch_context(&raw mut apart().program, apart().own, fs) };
+}
+
 /// Whether the execution can go back, with room for that.
 fn prepare() -> Result<(), Hinders> {
-    if world().procs.len != 1 || local().borrowed {
+    if arena().plan.states && world().procs.len != 1 || local().borrowed {
         return Err(Hinders::PROCESSES);
     }
     let files = &arena().files;
     let used = files.used != 0 || files.listings != 0 || files.shadows.len + files.copies.len > 0;
-    if used || arena().control.shm_used != 0 || local().n_ranges > 0 {
+    if used || arena().control.shm_used != 0 {
         return Err(Hinders::SHARED);
     }
     make_room(BACK_ADDR, COPIES - BACK_ADDR)?;
@@ -192,10 +285,15 @@ fn make_room(at: u64, size: u64) -> Result<(), Hinders> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let prot = libc::PROT_READ | libc::PROT_WRITE;
     let a = [at, size, prot as u64, flags as u64, u64::MAX, 0];
-    match bare(libc::SYS_mmap, a) == at as i64 {
+    match bare(libc::SYS_mmap, a) == at as i64 && not_in_children(at, size) {
         true => Ok(()),
         false => Err(Hinders::ROOM),
     }
+}
+
+/// A child that is forked does not have it: it goes back by itself, from somewhere else.
+fn not_in_children(at: u64, size: u64) -> bool {
+    bare(libc::SYS_madvise, [at, size, libc::MADV_DONTFORK as u64, 0, 0, 0]) >= 0
 }
 
 /// What `vs_switch` finds when it comes to the fiber for the first time: control words, six registers, where it goes on.
@@ -212,9 +310,32 @@ fn first_frame() -> u64 {
 /// The execution is over: it begins again at its first choice when vsrun wants another one. Returns where that cannot be.
 #[inline]
 pub fn over() {
+    if !machine().holds_processes() {
+        return;
+    }
     if track().armed {
-        // SAFETY: the fiber has left itself there; nobody comes back here, since what is on this stack is not kept.
-        unsafe { fibers::switch_context(&mut 0, apart().own, apart().fs) };
+        // Nobody comes back here, since what is on this stack is not kept.
+        leave(Comes::Over);
+    }
+    // Others go back, and this one was not there.
+    say(Stand::BACK);
+    loop {
+        bare(libc::SYS_pause, [0; 6]);
+    }
+}
+
+/// The process is over in the model, and others go on. Returns where it ends for the kernel, too.
+#[inline]
+pub fn parks() {
+    if machine().holds_processes() && track().armed {
+        leave(Comes::Parks);
+    }
+}
+
+/// The process is about to run another program. If it does nobody can go back to a state from before.
+pub fn is_replaced() {
+    if machine().holds_processes() && track().armed {
+        machine().does_not_go_back(Hinders(libc::SYS_execve as u32));
     }
 }
 
@@ -223,35 +344,127 @@ extern "C" fn goes_back() -> ! {
     let blocked = [libc::SIG_SETMASK as u64, 0, &raw mut apart().mask as u64, 8, 0, 0];
     bare(libc::SYS_rt_sigprocmask, blocked);
     apart().first = (apart().program, apart().fs);
-    say(Stand::STOPPED);
-    await_vsrun();
-    if let Err(why) = keep() {
-        machine().does_not_go_back(why);
-        track().armed = false;
+    match (apart().leads, apart().base) {
+        (true, 0) => say(Stand::STOPPED),
+        (true, _) => say(Stand::MARKED),
+        (false, _) => answer(Ok(())),
     }
     loop {
-        // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
-        unsafe { fibers::switch_context(&raw mut apart().own, apart().program, apart().fs) };
-        if core::mem::take(&mut apart().marks) {
-            make_mark();
-            continue;
-        }
-        may_go_back().unwrap_or_else(|why| gives_up(why));
-        if apart().rooms == 0 {
-            // There is but one place to go to.
-            undo().and_then(|()| all_is_kept()).unwrap_or_else(|why| gives_up(why));
-            put_back();
-        }
-        say(Stand::BACK);
-        await_vsrun();
-        if apart().rooms != 0 {
-            let undone = match arena().back.to {
-                0 => undo().map(|()| put_back()),
-                slot => undo_to(slot - 1),
+        let mut runs = match next() {
+            Turn::OBEYS => obey(),
+            _ => has_turn(),
+        };
+        while runs {
+            // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
+            unsafe { fibers::switch_context(&raw mut apart().own, apart().program, apart().fs) };
+            runs = match apart().comes {
+                Comes::Obeys => obey(),
+                Comes::Marks => {
+                    apart().stands = Stands::There;
+                    !make_mark()
+                }
+                Comes::Over => {
+                    ends();
+                    false
+                }
+                Comes::Parks => {
+                    apart().stands = Stands::Over;
+                    false
+                }
             };
-            undone.unwrap_or_else(|why| gives_up(why));
         }
     }
+}
+
+/// There is but one place to go to: the first choice, of the only process.
+fn has_one_place() -> bool {
+    apart().rooms == 0 && world().procs.len == 1
+}
+
+/// The execution is over.
+fn ends() {
+    may_go_back().unwrap_or_else(|why| gives_up(why));
+    apart().stands = Stands::Over;
+    if has_one_place() {
+        undo().and_then(|()| all_is_kept()).unwrap_or_else(|why| gives_up(why));
+        put_back();
+        apart().stands = Stands::There;
+    }
+    say(Stand::BACK);
+}
+
+/// The process has the turn, where it has stopped. True: the program's fiber goes on.
+fn has_turn() -> bool {
+    match core::mem::replace(&mut apart().stands, Stands::There) {
+        Stands::First => {
+            if let Err(why) = keep() {
+                machine().does_not_go_back(why);
+                track().armed = false;
+            }
+        }
+        Stands::Over => undo_all(arena().back.to).unwrap_or_else(|why| gives_up(why)),
+        Stands::There => {}
+    }
+    moves();
+    true
+}
+
+/// Does what the process is told to. True: the program's fiber goes on, which waits for its turn.
+fn obey() -> bool {
+    let slot = arena().back.slot;
+    let to = arena().back.to;
+    let order = arena().back.order;
+    let done = match order {
+        Order::KEEP => keep(),
+        Order::MARK if slot < MAX_MARKS as u32 && take(slot) => Ok(()),
+        Order::UNDO | Order::STAND => is_to_go_back().and_then(|()| come_to(to)),
+        _ => Err(Hinders::NONE),
+    };
+    if order == Order::KEEP && done.is_err() {
+        track().armed = false;
+    }
+    let goes_on = match order {
+        Order::UNDO => done.is_ok(),
+        Order::STAND => {
+            apart().stands = Stands::There;
+            false
+        }
+        _ => true,
+    };
+    answer(done);
+    goes_on
+}
+
+/// Where it has not been since.
+fn come_to(to: u32) -> Result<(), Hinders> {
+    let state = match to {
+        to if to == apart().base => apart().first_state,
+        1..=MAX_MARKS_TO if apart().rooms >> (to - 1) & 1 != 0 => mark_in(to - 1).state,
+        _ => return Err(Hinders::NONE),
+    };
+    if state == apart().state {
+        return Ok(());
+    }
+    all_is_kept()?;
+    if to != apart().base && !track().can_come_to(&mark_in(to - 1).at) {
+        return Err(Hinders::MAPPINGS);
+    }
+    undo_all(to)
+}
+
+fn undo_all(to: u32) -> Result<(), Hinders> {
+    match to {
+        to if to == apart().base => undo().map(|()| put_back()),
+        0 => Err(Hinders::NONE),
+        to => undo_to(to - 1),
+    }
+}
+
+/// Says what has become of what the process was told to do.
+fn answer(done: Result<(), Hinders>) {
+    let p = local().pid;
+    machine().answers(p, done);
+    bare(libc::SYS_futex, [machine().answer_word(p), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
 }
 
 fn gives_up(why: Hinders) -> ! {
@@ -260,23 +473,23 @@ fn gives_up(why: Hinders) -> ! {
     die(0)
 }
 
-/// The program's fiber has left itself at a state that is to be a mark.
-fn make_mark() {
+/// The program's fiber has left itself at a state that is to be a mark. False: it is none, and the execution goes on.
+fn make_mark() -> bool {
     let slot = arena().back.slot;
-    let marked = slot < MAX_MARKS as u32 && (local().n_ranges == 0) && take(slot);
+    let marked = slot < MAX_MARKS as u32 && take(slot);
     if !marked {
-        return machine().marks_no_more();
+        machine().marks_no_more();
+        return false;
     }
     machine().has_marked();
     say(Stand::MARKED);
-    await_vsrun();
+    true
 }
 
 fn take(slot: u32) -> bool {
     let control = &arena().control;
-    let shares = arena().files.used != 0 || control.shm_used != 0 || world().procs.len != 1;
-    let ends = world().procs[local().pid].state != ProcState::LIVE || local().borrowed;
-    let Some(at) = track().at_mark().filter(|_| !shares && !ends) else { return false };
+    let shares = arena().files.used != 0 || control.shm_used != 0;
+    let Some(at) = track().at_mark().filter(|_| !shares && !local().borrowed) else { return false };
     let n_pages = apart().n_pages;
     let least = MARK_COPIES / PAGE + n_pages as u64;
     let held = apart().held[slot as usize];
@@ -290,13 +503,17 @@ fn take(slot: u32) -> bool {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let place = MARKS + u64::from(slot) * MARK;
         let a = [place, MARK_SIZE, prot as u64, flags as u64, u64::MAX, 0];
-        if bare(libc::SYS_mmap, a) != place as i64 {
+        if bare(libc::SYS_mmap, a) != place as i64 || !not_in_children(place, MARK_SIZE) {
             return false;
         }
         apart().rooms |= 1 << slot;
     }
+    if apart().base == slot + 1 {
+        apart().base = NOWHERE;
+    }
     let mark = mark_in(slot);
     (mark.program, mark.fs, mark.at, mark.n_more) = (apart().program, apart().fs, at, 0);
+    mark.state = apart().state;
     bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, 0, &raw mut mark.mask as u64, 8, 0, 0]);
     for (i, &page) in apart().pages[..n_pages].iter().enumerate().filter(|(_, page)| !mark.at.has_lost(**page)) {
         copy_page(page, mark_copy(slot, i));
@@ -373,7 +590,7 @@ fn undo_to(slot: u32) -> Result<(), Hinders> {
     for (i, &page) in more.iter().enumerate() {
         copy_page(mark_copy(slot, n_pages + i), page);
     }
-    (apart().program, apart().fs) = (mark.program, mark.fs);
+    (apart().program, apart().fs, apart().state) = (mark.program, mark.fs, mark.state);
     bare(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const mark.mask as u64, 0, 8, 0, 0]);
     if altstacks || local().altstacks {
         fibers::install_altstack(local().cur);
@@ -382,22 +599,33 @@ fn undo_to(slot: u32) -> Result<(), Hinders> {
 }
 
 fn say(stand: Stand) {
-    store(machine().stand_word(), stand);
+    store(machine().stand_word(local().pid), stand);
     wake();
 }
 
 fn wake() {
-    bare(libc::SYS_futex, [machine().stand_word(), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
+    bare(libc::SYS_futex, [machine().stand_word(local().pid), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
 }
 
-fn await_vsrun() {
-    let word = machine().stand_word();
+/// Waits until the process is given the turn, or told to do something.
+fn next() -> Turn {
+    let Some(at) = machine().back_word(local().pid) else { die(0) };
     loop {
-        let stand: Stand = load(word);
-        if stand == Stand::RUNS {
-            return;
+        match load::<Turn>(at) {
+            Turn::NONE => {
+                bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, Turn::NONE.0.into(), 0, 0, 0]);
+            }
+            Turn::OBEYS => {
+                store_over(at, Turn::OBEYS.0, Turn::NONE.0);
+                if machine().takes_order(local().pid) {
+                    return Turn::OBEYS;
+                }
+            }
+            turn => {
+                store(at, Turn::NONE);
+                return turn;
+            }
         }
-        bare(libc::SYS_futex, [word, libc::FUTEX_WAIT as u64, stand.0.into(), 0, 0, 0]);
     }
 }
 
@@ -447,25 +675,33 @@ fn keep() -> Result<(), Hinders> {
         // It is written in each execution: the fault that the first write would be is over here.
         copy_page(copy_of(i), page);
     }
+    apart().states += 1;
+    (apart().state, apart().first_state) = (apart().states, apart().states);
     Ok(())
 }
 
-fn copy_of(page: usize) -> u64 {
+pub(super) fn copy_of(page: usize) -> u64 {
     COPIES + page as u64 * PAGE
+}
+
+/// Whether the process can go back, as far as that was seen.
+fn is_to_go_back() -> Result<(), Hinders> {
+    if track().why == Hinders::PAGES {
+        track().missed().iter().all(|&page| machine().misses(page));
+    }
+    match track().why {
+        Hinders::NONE => Ok(()),
+        why => Err(why),
+    }
 }
 
 /// Whether the process can go back; to which marks it can is told.
 fn may_go_back() -> Result<(), Hinders> {
-    if track().why == Hinders::PAGES {
-        track().missed().iter().all(|&page| machine().misses(page));
-    }
-    if track().why != Hinders::NONE {
-        return Err(track().why);
-    }
+    is_to_go_back()?;
     if arena().files.used != 0 || arena().control.shm_used != 0 {
         return Err(Hinders::SHARED);
     }
-    if apart().rooms == 0 {
+    if has_one_place() {
         return Ok(());
     }
     all_is_kept()?;
@@ -496,57 +732,7 @@ fn put_back() {
         fibers::install_altstack(local().cur);
     }
     (apart().program, apart().fs) = apart().first;
-}
-
-/// The lowest address of the first thread's stack, if it has its stack pointer there.
-pub fn first_stack(sp: u64) -> Option<u64> {
-    let spans = &apart().spans[..apart().n_spans];
-    let is_it = |span: &&Span| span.start <= sp && sp <= local().stack && local().stack < span.end;
-    spans.iter().find(is_it).map(|span| span.start)
-}
-
-/// Where a stack ends that is no part of what is put back, and that nobody is on. `None`: the process does not go back.
-pub fn spare_stack() -> Option<u64> {
-    track().armed.then(|| &raw const apart().spare as u64 + SPARE as u64)
-}
-
-/// Descriptors of files with places in them that were open at the first choice.
-pub fn places() -> impl Iterator<Item = u64> {
-    (0..apart().n_places).map(|n| apart().places[n])
-}
-
-/// Shows each page that may have something else than at the first choice, or was not there then, and the copy of it that is kept. False: the kernel does not
-/// know them all, or one cannot be read.
-pub fn each_page(each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
-    let n_pages = apart().n_pages;
-    for i in 0..n_pages {
-        let page = apart().pages[i];
-        if !track().has_gone(page) && !show(page, Some(copy_of(i)), each) {
-            return false;
-        }
-    }
-    let kept = |page: &u64| apart().pages[..n_pages].binary_search(page).is_ok();
-    let shows = each_written(&mut |page| kept(&page) || track().has_gone(page) || show(page, None, each));
-    if !shows {
-        return false;
-    }
-    let heap = (track().heap().next_multiple_of(PAGE), (bare(libc::SYS_brk, [0; 6]) as u64).next_multiple_of(PAGE));
-    let mut fresh = track().fresh().iter().copied().chain([heap]).filter(|(from, to)| from < to);
-    fresh.all(|(from, to)| {
-        written::there(from, to, &mut apart().told, &mut |from, to| {
-            (from..to).step_by(PAGE as usize).all(|page| show(page, None, each))
-        })
-    })
-}
-
-/// Shows a page, where something stands in it. False: that cannot be read.
-fn show(page: u64, copy: Option<u64>, each: &mut dyn FnMut(u64, Option<u64>)) -> bool {
-    match track().is_readable(page) {
-        Some(true) => each(page, copy),
-        Some(false) => return false,
-        None => {}
-    }
-    true
+    apart().state = apart().first_state;
 }
 
 /// Of each page that was written there is a copy.
@@ -573,7 +759,7 @@ const CHECKED: u32 = 64;
 ///
 /// All of that is watched: [`keep`] has seen to it, and `Track::undo` where it was unmapped and is mapped again; nothing else takes it from under watch that would
 /// not be seen by `track`. What is mapped since is not watched. Where something was unmapped, and now and then, the kernel is asked whether it is so, for each piece by itself.
-fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
+pub(super) fn each_written(each: &mut dyn FnMut(u64) -> bool) -> bool {
     let spans = &apart().spans[..apart().n_spans];
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return true };
     let times = apart().asked;

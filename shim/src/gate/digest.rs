@@ -17,8 +17,8 @@ use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::states::{together, Mixer, Purpose};
 use vsrun_model::ThreadState;
 
-use super::back;
 use super::local::{arena, fiber_of, local, machine, process_of, world};
+use super::since;
 use crate::sys::bare::bare;
 use crate::sys::track::track;
 use crate::sys::{guard, load};
@@ -68,7 +68,7 @@ impl Dead {
                 dead.add((low, sp));
             } else if world().procs[local().pid].main_thread == t {
                 // The first thread's grows down from where the kernel has put it.
-                if let Some(low) = back::first_stack(sp) {
+                if let Some(low) = since::first_stack(sp) {
                     dead.add((low, sp));
                 }
             }
@@ -138,7 +138,7 @@ extern "C" {
 #[cold]
 #[inline(never)]
 pub fn tell() {
-    match back::spare_stack() {
+    match since::spare_stack() {
         // The program's stack may be small.
         // SAFETY: nobody else is on that stack, which is mapped, and this returns to this one.
         Some(top) => unsafe { vs_tell_on(top) },
@@ -172,14 +172,14 @@ fn digest() -> Option<[u64; 2]> {
         (POOL_ADDR..POOL_ADDR + used).step_by(8).for_each(|at| pool.word(load(at)));
         mixer.pair(pool.digest());
     }
-    for fd in track().opened_since().chain(back::places()) {
+    for fd in track().opened_since().chain(since::places()) {
         let place = bare(libc::SYS_lseek, [fd, 0, libc::SEEK_CUR as u64, 0, 0, 0]);
         let flags = [libc::F_GETFD, libc::F_GETFL].map(|asked| bare(libc::SYS_fcntl, [fd, asked as u64, 0, 0, 0, 0]));
         (fd, place, flags, which_file(fd)).hash(&mut mixer);
     }
     let dead = Dead::now();
     let mut memory = [0; 2];
-    back::each_page(&mut |page, copy| memory = together(memory, dead.page(page, copy))).then_some(())?;
+    since::each_page(&mut |page, copy| memory = together(memory, dead.page(page, copy))).then_some(())?;
     mixer.pair(memory);
     Some(mixer.digest())
 }

@@ -3,7 +3,7 @@
 use vsrun_model::arena::Mode;
 use vsrun_model::{End, Misuse, ObjId, Pid, NONE};
 
-use super::{arena, back, direct, local, model, others, pages, process_of, view, world, Phase};
+use super::{arena, back, direct, local, machine, model, others, pages, process_of, view, world, Phase};
 use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
 use crate::sys::{complain, die, raw};
 
@@ -119,5 +119,8 @@ pub fn kill(p: Pid) {
     if view::loses_stores(p) {
         loses_stores();
     }
-    others::end_process(process_of(p).real_pid);
+    // Where it is to go back later, it waits for a turn that does not come.
+    if !machine().holds_processes() {
+        others::end_process(process_of(p).real_pid);
+    }
 }

@@ -4,7 +4,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{Key, Kind, ObjKind, Op, Pid, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, space_of, world};
-use super::{direct, end, mirror, pages, turn, view, watched};
+use super::{back, direct, end, mirror, pages, turn, view, watched};
 use crate::sys::{die, store};
 
 /// The creator of the running thread, if that is still to give the turn back to it.
@@ -104,7 +104,7 @@ fn end_process(status: i32, called: bool) -> ! {
         }
     }
     refuse_unmodelled(p);
-    let back = owes_turn();
+    let creator = owes_turn();
     (local().hooks.close_locked)();
     if !local().borrowed {
         machine().segments_left(p);
@@ -114,10 +114,11 @@ fn end_process(status: i32, called: bool) -> ! {
         end::finish();
     }
     model().child_over(p);
-    turn::leave(back);
+    turn::leave(creator);
     if arena().control.mode == Mode::DIRECT && !local().borrowed {
         direct::park();
     }
+    back::parks();
     pages::tell();
     die(status >> 8 & 0xff)
 }

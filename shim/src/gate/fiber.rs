@@ -1,7 +1,6 @@
 //! Fibers: threads of a process carried by one kernel thread. A switch saves the callee-saved registers, the
 //! floating-point control words and the thread pointer; the rest is the caller's to save, by the calling convention.
 
-use vsrun_model::back::Hinders;
 use vsrun_model::Tid;
 
 use super::{fiber_of, local, shield};
@@ -203,9 +202,10 @@ pub fn lay_out(top: u64, start: &Start) -> u64 {
 
 /// A clone that shares memory and suspends the caller until the child execs or exits; see `vs_clone_vm`.
 pub fn clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64 {
-    track().hinder(Hinders::PROCESSES);
+    let armed = track().lends();
     // SAFETY: `stack` was laid out by `lay_out`; with CLONE_VFORK the caller's kernel thread is stopped meanwhile.
     let result = unsafe { vs_clone_vm(flags, stack, entry) };
+    track().armed = armed;
     // The child has left the memory that they shared as it was while its own code ran.
     shield::enter();
     result

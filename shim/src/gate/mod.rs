@@ -20,6 +20,7 @@ pub mod pages;
 pub mod passage;
 pub mod shield;
 pub mod signal;
+pub mod since;
 pub mod stacks;
 mod stale;
 pub mod touch;

@@ -399,6 +399,7 @@ fn close_what_is_left() -> Tid {
     if world().procs[local().pid].state != ProcState::LIVE {
         // The process that had the turn has been ended.
         word::wake(world().threads[next].pid);
+        going_back::parks();
         die(0);
     }
     next

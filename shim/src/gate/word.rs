@@ -1,9 +1,10 @@
 //! The futex words by which the turn goes from process to process, see `turn`.
 
+use vsrun_model::back::Turn;
 use vsrun_model::Pid;
 
-use super::process_of;
-use crate::sys::{load, raw, store};
+use super::{back, process_of};
+use crate::sys::{load, raw, store, store_over};
 
 const FUTEX_WAIT: i32 = 0;
 const FUTEX_WAKE: i32 = 1;
@@ -13,7 +14,7 @@ const LOOK: [i64; 2] = [0, 200_000_000];
 /// Gives the turn to process `p`: its kernel thread goes on with fiber `World::current`.
 pub fn wake(p: Pid) {
     let word = &raw mut process_of(p).turn as u64;
-    store(word, 1u32);
+    store(word, Turn::TAKES);
     raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
 }
 
@@ -27,11 +28,21 @@ pub fn nudge(p: Pid) {
 pub fn wait(p: Pid, look: Option<fn()>) {
     let word = &raw mut process_of(p).turn as u64;
     let limit = if look.is_some() { LOOK.as_ptr() as u64 } else { 0 };
-    while load::<u32>(word) == 0 {
-        raw!(libc::SYS_futex, word, FUTEX_WAIT, 0, limit);
-        if let Some(look) = look.filter(|_| load::<u32>(word) == 0) {
-            look();
+    loop {
+        match load::<Turn>(word) {
+            Turn::NONE => {
+                raw!(libc::SYS_futex, word, FUTEX_WAIT, Turn::NONE.0, limit);
+                if let Some(look) = look.filter(|_| load::<Turn>(word) == Turn::NONE) {
+                    look();
+                }
+            }
+            Turn::OBEYS => {
+                store_over(word, Turn::OBEYS.0, Turn::NONE.0);
+                back::obeys();
+            }
+            _ => break,
         }
     }
-    store(word, 0u32);
+    store(word, Turn::NONE);
+    back::moves();
 }

@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::guard::{self, entry};
 
@@ -109,6 +110,13 @@ pub fn store_if<T: Copy>(addr: u64, value: T) {
     if addr != 0 {
         store(addr, value);
     }
+}
+
+/// Stores a word where another one stands, if that does still: others may store there too.
+pub fn store_over(addr: u64, old: u32, new: u32) {
+    // SAFETY: callers give the address of an aligned word of the arena, which stays mapped.
+    let word = unsafe { AtomicU32::from_ptr(addr as *mut u32) };
+    let _ = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
 }
 
 /// The first addresses in pages from `addr` on, up to `len` bytes.

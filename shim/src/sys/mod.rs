@@ -3,6 +3,7 @@
 pub mod bare;
 pub mod bind;
 pub mod call;
+mod closed;
 pub mod context;
 pub mod cover;
 pub mod cpuid;
@@ -12,7 +13,9 @@ pub mod guard;
 mod hidden;
 pub mod memory;
 pub mod names;
+mod numbered;
 pub mod origin;
+mod protected;
 pub mod text;
 pub mod track;
 pub mod written;
@@ -20,7 +23,9 @@ pub mod written;
 pub(crate) use bare::any_of;
 pub(crate) use call::raw;
 pub use call::{die, fs_base, limit, raw6};
-pub use memory::{bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, store, store_if, touch, writable, zero};
+pub use memory::{
+    bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, store, store_if, store_over, touch, writable, zero,
+};
 pub use memory::{END_OF_ADDRESSES, FIRST_ADDRESS};
 pub use text::{complain, decimal, hex, keeping_errno, ret, ret_pthread};
 pub use vsrun_model::errno;

@@ -10,6 +10,7 @@ use vsrun_model::back::{Hinders, Span};
 use vsrun_model::states::{together, Mixer, Purpose};
 
 use super::bare::{any_of, bare};
+use super::numbered::{Closed, Opened, MAX_CLOSED, MAX_OPEN};
 use super::written;
 
 /// Most mappings of its own at a time.
@@ -23,10 +24,10 @@ const SIGNALS: usize = 64;
 /// Most pieces of memory of which is kept what may be done there.
 const MAX_PROTECTED: usize = 512;
 /// What may be done with memory that is mapped, of which nothing is kept.
-const READ_WRITE: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+pub(super) const READ_WRITE: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
 /// MADV_GUARD_INSTALL (Linux 6.13); in place of what may be done with memory: nobody may use it, and nothing is there.
 const GUARD_INSTALL: i32 = 102;
-const GUARDED: u64 = 1 << 32;
+pub(super) const GUARDED: u64 = 1 << 32;
 /// Most pages that are told.
 const MAX_MISSED: usize = 512;
 
@@ -56,6 +57,9 @@ pub struct AtMark {
     pub brk: u64,
     handled: u64,
     actions: [[u64; 4]; SIGNALS],
+    n_closed: usize,
+    n_open: usize,
+    open: [Opened; MAX_OPEN],
 }
 
 impl AtMark {
@@ -77,6 +81,8 @@ type Each<'a> = dyn FnMut(&mut Track, u64, u64, Option<Span>) -> bool + 'a;
 pub struct Track {
     /// The process goes back.
     pub armed: bool,
+    /// It may make others, which vsrun ends.
+    forks: bool,
     /// Why it does not any more.
     pub why: Hinders,
     /// Number of `fresh`.
@@ -94,10 +100,10 @@ pub struct Track {
     touched: [(u64, u64); MAX_TOUCHED],
     /// What may be done with memory that was protected since, or was mapped since as something else than [`READ_WRITE`]: from an address to another one. No
     /// two pieces overlap.
-    n_protected: usize,
-    protected: [(u64, u64, u64); MAX_PROTECTED],
+    pub(super) n_protected: usize,
+    pub(super) protected: [(u64, u64, u64); MAX_PROTECTED],
     /// There is more of that than there is room for, or it is not known.
-    unknown: bool,
+    pub(super) unknown: bool,
     /// No marks are made any more.
     odd: bool,
     /// The end of the heap (brk) then.
@@ -111,8 +117,12 @@ pub struct Track {
     /// Actions of signals as they were before, and a bit for each signal of which one is there.
     actions: [[u64; 4]; SIGNALS],
     handled: u64,
-    /// A bit for each descriptor that was opened since.
-    descriptors: [u64; 16],
+    /// A bit for each descriptor that was opened since, and for each of these that was open at a mark.
+    pub(super) descriptors: [u64; 16],
+    pub(super) at_marks: [u64; 16],
+    /// See `closed`.
+    pub(super) n_closed: usize,
+    pub(super) closed: [Closed; MAX_CLOSED],
     n_missed: usize,
     /// Pages that have been taken away and are not kept.
     missed: [u64; MAX_MISSED],
@@ -128,6 +138,7 @@ const NOWHERE: Span = Span { start: 0, end: 0, prot: 0, kind: 0 };
 
 static TRACK: Cell = Cell(UnsafeCell::new(Track {
     armed: false,
+    forks: false,
     why: Hinders::NONE,
     n: 0,
     fresh: [(0, 0); MAX_FRESH],
@@ -148,6 +159,9 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     actions: [[0; 4]; SIGNALS],
     handled: 0,
     descriptors: [0; 16],
+    at_marks: [0; 16],
+    n_closed: 0,
+    closed: [Closed::NONE; MAX_CLOSED],
     n_missed: 0,
     missed: [0; MAX_MISSED],
     gone: |_, _| (),
@@ -211,19 +225,34 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
         }
         libc::SYS_fcntl if matches!(a[1] as i32, libc::F_GETFD | libc::F_GETFL) => bare(nr, a),
         libc::SYS_fcntl if matches!(a[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => track().opened(bare(nr, a)),
-        libc::SYS_fcntl if track().has_opened(a[0]) && a[1] as i32 == libc::F_SETFD => bare(nr, a),
+        libc::SYS_fcntl if a[1] as i32 == libc::F_SETFD => {
+            track().changes_flag(a[0]);
+            bare(nr, a)
+        }
         libc::SYS_open | libc::SYS_openat | libc::SYS_dup => track().opened(bare(nr, a)),
         libc::SYS_dup2 | libc::SYS_dup3 => {
-            if !track().has_opened(a[1]) && bare(libc::SYS_fcntl, [a[1], libc::F_GETFD as u64, 0, 0, 0, 0]) >= 0 {
-                track().hinder(Hinders(nr as u32));
+            let open = a[0] != a[1] && track().closes(nr, a[1]);
+            match bare(nr, a) {
+                // What was there is there still.
+                error @ ..0 if open => {
+                    track().opened(a[1] as i64);
+                    error
+                }
+                result if a[0] == a[1] => result,
+                result => track().opened(result),
             }
-            track().opened(bare(nr, a))
         }
-        libc::SYS_close if track().has_opened(a[0]) => {
-            track().descriptors[a[0] as usize / 64] &= !(1 << (a[0] % 64));
+        libc::SYS_close => {
+            track().closes(nr, a[0]);
             bare(nr, a)
         }
         libc::SYS_read | libc::SYS_readv if has_place(a[0]) => bare(nr, a),
+        libc::SYS_clone if track().forks && a[0] as i32 & libc::CLONE_VM == 0 => {
+            let child = bare(nr, a);
+            // What goes back is not the child.
+            track().armed &= child != 0;
+            child
+        }
         // They leave nothing.
         libc::SYS_mincore | libc::SYS_pread64 => bare(nr, a),
         libc::SYS_getdents64 | libc::SYS_fadvise64 if track().has_opened(a[0]) => bare(nr, a),
@@ -358,17 +387,27 @@ fn advise(a: [u64; 6]) -> i64 {
 }
 
 impl Track {
-    /// From now on; `gone` is told of memory that is unmapped, or mapped anew.
-    pub fn arm(&mut self, heap: u64, gone: fn(u64, u64)) {
-        (self.armed, self.why, self.heap, self.gone) = (true, Hinders::NONE, heap, gone);
+    /// From now on; `gone` is told of memory that is unmapped, or mapped anew; `forks`: the process may make others.
+    pub fn arm(&mut self, heap: u64, gone: fn(u64, u64), forks: bool) {
+        (self.armed, self.why, self.heap, self.gone, self.forks) = (true, Hinders::NONE, heap, gone, forks);
         (self.n, self.n_changes, self.n_missed, self.n_touched) = (0, 0, 0, 0);
         (self.descriptors, self.handled, self.odd, self.hides) = ([0; 16], 0, false, false);
+        (self.at_marks, self.n_closed) = ([0; 16], 0);
         (self.n_protected, self.unknown) = (0, false);
     }
 
     /// What vsrun has said of the process: descriptors that are printed to, where the spans stand, and the addresses of pages that are kept.
     pub fn told(&mut self, printed: u32, spans: (u64, usize), pages: (u64, usize)) {
         (self.printed, self.spans, self.pages) = (printed, spans, pages);
+    }
+
+    /// While a child uses this memory until it runs a program of its own nothing is kept in mind: what it does outside of memory is its own. Says whether
+    /// something was.
+    pub fn lends(&mut self) -> bool {
+        if !self.forks {
+            self.hinder(Hinders::PROCESSES);
+        }
+        core::mem::replace(&mut self.armed, false)
     }
 
     /// The process does not go back; the first reason counts.
@@ -378,7 +417,7 @@ impl Track {
         }
     }
 
-    fn has_opened(&self, fd: u64) -> bool {
+    pub(super) fn has_opened(&self, fd: u64) -> bool {
         self.descriptors.get(fd as usize / 64).is_some_and(|bits| bits >> (fd % 64) & 1 != 0)
     }
 
@@ -407,18 +446,6 @@ impl Track {
         }
     }
 
-    /// Closes what was opened.
-    fn close(&self) {
-        for (i, &bits) in self.descriptors.iter().enumerate() {
-            let mut bits = bits;
-            while bits != 0 {
-                let fd = i as u64 * 64 + u64::from(bits.trailing_zeros());
-                bare(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
-                bits &= bits - 1;
-            }
-        }
-    }
-
     fn touch(&mut self, start: u64, end: u64) {
         if let Some(place) = self.touched.get_mut(self.n_touched) {
             *place = (start, end);
@@ -430,8 +457,7 @@ impl Track {
     pub fn at_mark(&mut self) -> Option<AtMark> {
         // What was hidden at a mark could be gone when one comes back to it.
         self.let_go();
-        let open = self.descriptors.iter().any(|&bits| bits != 0);
-        if self.why != Hinders::NONE || self.odd || open || self.n > MAX_PIECES || self.n_touched > MAX_TOUCHED {
+        if self.why != Hinders::NONE || self.odd || self.n > MAX_PIECES || self.n_touched > MAX_TOUCHED {
             return None;
         }
         let mut at = AtMark {
@@ -444,7 +470,11 @@ impl Track {
             brk: bare(libc::SYS_brk, [0; 6]) as u64,
             handled: self.handled,
             actions: [[0; 4]; SIGNALS],
+            n_closed: self.n_closed,
+            n_open: 0,
+            open: [Opened::NONE; MAX_OPEN],
         };
+        at.n_open = self.open_now(&mut at.open)?;
         at.pieces[..self.n].copy_from_slice(&self.fresh[..self.n]);
         for Change { piece, .. } in self.changes[..self.n_changes].iter().filter(|change| change.unmapped) {
             *at.gone.get_mut(at.n_gone)? = (piece.start, piece.end);
@@ -466,7 +496,7 @@ impl Track {
     /// Undoes what was done to descriptors and mappings since a mark, as [`Track::undo`] does what was done since the first choice.
     pub fn undo_to(&self, mark: &AtMark) -> Option<()> {
         let well = |result: i64| (result >= 0).then_some(());
-        self.close();
+        self.open_again(&mark.open[..mark.n_open], mark.n_closed)?;
         for n in (0..SIGNALS).filter(|&n| self.handled >> n & 1 != 0) {
             let actions = if mark.handled >> n & 1 != 0 { &mark.actions } else { &self.actions };
             bare(libc::SYS_rt_sigaction, [n as u64, actions[n].as_ptr() as u64, 0, 8, 0, 0]);
@@ -489,7 +519,7 @@ impl Track {
     /// Undoes what was done to descriptors and mappings. Of what was unmapped the pages that are kept are still to be put back. `None`: it cannot be undone.
     pub fn undo(&self) -> Option<()> {
         let well = |result: i64| (result >= 0).then_some(());
-        self.close();
+        self.open_again(&[], 0)?;
         for n in (0..SIGNALS).filter(|&n| self.handled >> n & 1 != 0) {
             bare(libc::SYS_rt_sigaction, [n as u64, self.actions[n].as_ptr() as u64, 0, 8, 0, 0]);
         }
@@ -538,7 +568,7 @@ impl Track {
     /// What the process has done outside of memory since the first choice, as far as that can be told: mappings, in whatever order they were made, and
     /// descriptors. `None`: there is more than that.
     pub fn digest(&self) -> Option<[u64; 2]> {
-        let known = self.why == Hinders::NONE && !self.unknown && self.n_missed == 0;
+        let known = self.why == Hinders::NONE && !self.unknown && self.n_missed == 0 && self.n_closed == 0;
         if !self.armed || !known {
             return None;
         }
@@ -708,62 +738,6 @@ impl Track {
     /// It cannot be written, and nothing is there.
     fn is_guard(&self, start: u64, end: u64, span: Span) -> bool {
         span.is_empty() && !self.has_changed(start, end)
-    }
-
-    /// Whether what stands in a page can be read. `None`: nothing stands there.
-    pub fn is_readable(&self, page: u64) -> Option<bool> {
-        let piece = self.protected[..self.n_protected].iter().find(|piece| piece.0 <= page && page < piece.1);
-        match piece.map_or(READ_WRITE, |piece| piece.2) {
-            GUARDED => None,
-            prot => Some(prot & libc::PROT_READ as u64 != 0),
-        }
-    }
-
-    /// Memory is protected; where a guard is it stays.
-    fn protects(&mut self, start: u64, end: u64, prot: u64) {
-        let pieces = &self.protected[..self.n_protected];
-        self.unknown |= pieces.iter().any(|piece| piece.2 == GUARDED && piece.0 < end && start < piece.1);
-        self.protect(start, end, prot);
-    }
-
-    /// That may be done with memory there from now on.
-    fn protect(&mut self, start: u64, end: u64, prot: u64) {
-        self.forget_protected(start, end);
-        self.note_protected(start, end, prot);
-    }
-
-    fn forget_protected(&mut self, start: u64, end: u64) {
-        let mut i = 0;
-        while i < self.n_protected {
-            let (from, to, was) = self.protected[i];
-            if to <= start || end <= from {
-                i += 1;
-                continue;
-            }
-            self.n_protected -= 1;
-            self.protected[i] = self.protected[self.n_protected];
-            self.note_protected(from, start.max(from), was);
-            self.note_protected(end.min(to), to, was);
-        }
-    }
-
-    fn note_protected(&mut self, start: u64, end: u64, prot: u64) {
-        if start >= end {
-            return;
-        }
-        // One that goes on where another one ends is one with it.
-        let pieces = &mut self.protected[..self.n_protected];
-        if let Some(last) = pieces.iter_mut().find(|last| (last.1, last.2) == (start, prot)) {
-            last.1 = end;
-            return;
-        }
-        match self.protected.get_mut(self.n_protected) {
-            Some(piece) => {
-                *piece = (start, end, prot);
-                self.n_protected += 1;
-            }
-            None => self.unknown = true,
-        }
     }
 
     /// Nothing is mapped there any more, or something else is.

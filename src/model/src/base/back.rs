@@ -3,6 +3,10 @@
 //!
 //! NOTE \[Marks\] It may go back less far: to a *mark*, a state within the execution of which it has kept what it has written since the first choice, and vsrun
 //! what stands in the arena. Marks are on the way of one execution; the next one that begins with the same choices goes on from there.
+//!
+//! NOTE \[Several\] Of several processes each goes back by itself, and vsrun sees to it that all of them stand in the same state. The one that has the turn speaks
+//! first ([`Back::stand`]); the others wait for theirs, and get [`Back::order`]s meanwhile. One that was made later joins them at the next
+//! mark, which is its first choice; one that is over stays, as long as there is a state to go back to in which it was not.
 
 use super::numbers;
 
@@ -12,6 +16,8 @@ pub const MAX_SPANS: usize = 512;
 pub const MAX_BACK_PAGES: usize = 1 << 13;
 /// Places for marks.
 pub const MAX_MARKS: usize = 16;
+/// Most processes that go back together.
+pub const MAX_MEMBERS: usize = 64;
 /// Most marks on the way to where an execution leaves the one before.
 pub const MAX_WANTED: usize = 16;
 
@@ -35,13 +41,52 @@ numbers! {
 }
 
 numbers! {
+    /// What a process is told to do. A transparent integer.
+    Order(u32):
+    /// Nothing.
+    NONE = 0,
+    /// It is to go back from now on: it sees whether it can.
+    PREPARE = 1,
+    /// It is said what is to be put back ([`Back::spans`], [`Back::pages`]): it keeps that, and waits for its turn.
+    KEEP = 2,
+    /// It keeps what it needs to come back to where it is, in place [`Back::slot`], and waits for its turn.
+    MARK = 3,
+    /// It goes back ([`Back::to`]), and waits for its turn as it did there.
+    UNDO = 4,
+    /// The same, but it had the turn there: it goes on when it has it.
+    STAND = 5,
+}
+
+numbers! {
+    /// What has become of an order. A transparent integer, and a futex word.
+    Answer(u32):
+    /// It is still to be done.
+    AWAITED = 0,
+    /// It is done.
+    DONE = 1,
+    /// It cannot be done: [`Back::why`].
+    FAILED = 2,
+}
+
+numbers! {
+    /// What a futex word of a process is set to. A transparent integer.
+    Turn(u32):
+    /// It waits.
+    NONE = 0,
+    /// It has the turn.
+    TAKES = 1,
+    /// It has an [`Order`].
+    OBEYS = 2,
+}
+
+numbers! {
     /// Why a process does not go back. Numbers of system calls, and beyond them these. A transparent integer.
     Hinders(u32):
     /// Nothing does.
     NONE = 512,
     /// The kernel does not tell what is written (userfaultfd, PAGEMAP_SCAN): too old, or not allowed.
     KERNEL = 513,
-    /// There are several processes.
+    /// There are more processes than go back together, or it would have to be known in which state each of several is.
     PROCESSES = 514,
     /// There is more memory, or in more pieces, than is put back.
     ROOM = 515,
@@ -53,6 +98,8 @@ numbers! {
     MAPPINGS = 518,
     /// With watched memory: something was mapped, or used, further from all else than what is put back of its shadow.
     SHADOWS = 519,
+    /// Somebody else has ended a process that was to go back.
+    GONE = 520,
 }
 
 /// A piece of memory of the process's own, as it stands before the first choice.
@@ -102,6 +149,23 @@ pub struct Back {
     pub stand: Stand,
     /// Why it does not go back, once it has given up.
     pub why: Hinders,
+    /// Not 0: there are processes that go back, and none of them ends for the kernel. Written by vsrun; taken away by who gives up.
+    pub holds: u32,
+    /// The process that has said last how far it is: it had the turn.
+    pub speaker: u32,
+    /// What the process that is told to is to do. Written by vsrun.
+    pub order: Order,
+    /// How many orders each process has been given so far. Written by vsrun.
+    pub given: [u32; MAX_MEMBERS],
+    /// How many of them it had taken last: it is told at two words.
+    pub taken: [u32; MAX_MEMBERS],
+    /// What has become of that, in each process. Set to [`Answer::AWAITED`] by vsrun, else written by the process.
+    pub answers: [Answer; MAX_MEMBERS],
+    /// Not 0: the process has had the turn. Set by the process, cleared by vsrun.
+    pub moved: [u32; MAX_MEMBERS],
+    /// Where a process waits that goes back, and one that is over: set by vsrun, cleared by itself. (Where it waits for its turn within an execution, that is
+    /// `ProcessState::turn`, which may be another process's meanwhile.)
+    pub words: [Turn; MAX_MEMBERS],
     /// Bit N: descriptor N is vsrun's file for what the program prints. Written by vsrun.
     pub printed: u32,
     /// Number of `spans`.
@@ -124,9 +188,9 @@ pub struct Back {
     pub every: u64,
     /// Transitions before the last mark.
     pub marked_at: u64,
-    /// Pages that all marks of the process may take together. Written by vsrun.
+    /// Pages that all marks of a process may take together. Written by vsrun.
     pub room: u64,
-    /// Pages that they take, used or not, and what the largest of them takes. Written by the process.
+    /// Pages that those of one process take, used or not, and what the largest of them takes. Written by the process; of several the most.
     pub held: u64,
     /// See `held`.
     pub largest: u64,

@@ -2,7 +2,7 @@
 //! system, what is counted.
 
 use crate::arena::{Arena, Attached, Segment, LIBC_NUMBERS, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
-use crate::base::back::{Hinders, Stand};
+use crate::base::back::{Answer, Hinders, Stand};
 use crate::base::Pid;
 use crate::state::Copied;
 
@@ -23,8 +23,9 @@ impl Arena {
         [&raw mut control.command as u64, &raw mut control.ready as u64, &raw mut control.forked as u64]
     }
 
-    /// Address of [`Back::stand`](crate::back::Back), a futex word.
-    pub fn stand_word(&mut self) -> u64 {
+    /// Process `p`, which has the turn, says how far it is: the address of [`Back::stand`](crate::back::Back), a futex word.
+    pub fn stand_word(&mut self, p: Pid) -> u64 {
+        self.back.speaker = p;
         &raw mut self.back.stand as u64
     }
 
@@ -59,9 +60,9 @@ impl Arena {
         (self.back.n_wanted, self.back.every) = (0, 0);
     }
 
-    /// Marks take so many pages together, and the largest of them so many.
+    /// Those of a process take so many pages together, and the largest of them so many.
     pub fn marks_take(&mut self, all: u64, largest: u64) {
-        (self.back.held, self.back.largest) = (all, largest);
+        (self.back.held, self.back.largest) = (self.back.held.max(all), self.back.largest.max(largest));
     }
 
     /// There is no room for the mark that was to be made.
@@ -74,10 +75,54 @@ impl Arena {
         self.back.usable = marks;
     }
 
-    /// The process does not go back.
+    /// The process does not go back, so that no other one does.
     pub fn does_not_go_back(&mut self, why: Hinders) {
         self.back.why = why;
+        self.back.holds = 0;
         self.back.stand = Stand::GIVEN_UP;
+    }
+
+    /// Processes go back, so that none of them ends for the kernel.
+    #[inline]
+    pub fn holds_processes(&self) -> bool {
+        self.back.holds != 0
+    }
+
+    /// Address of the word at which process `p` waits when it goes back; see [`Back::words`](crate::back::Back). `None`: it does not.
+    pub fn back_word(&mut self, p: Pid) -> Option<u64> {
+        self.back.words.get_mut(p as usize).map(|word| &raw mut *word as u64)
+    }
+
+    /// Process `p` has been told to do something, and takes that order. False: it has taken it at its other word.
+    pub fn takes_order(&mut self, p: Pid) -> bool {
+        let back = &mut self.back;
+        match (back.taken.get_mut(p as usize), back.given.get(p as usize)) {
+            (Some(taken), Some(&given)) => core::mem::replace(taken, given) != given,
+            _ => false,
+        }
+    }
+
+    /// What has become of the order of process `p`.
+    pub fn answers(&mut self, p: Pid, done: Result<(), Hinders>) {
+        if let Err(why) = done {
+            self.back.why = why;
+        }
+        if let Some(answer) = self.back.answers.get_mut(p as usize) {
+            *answer = if done.is_ok() { Answer::DONE } else { Answer::FAILED };
+        }
+    }
+
+    /// Address of its answer, a futex word; see [`Back::answers`](crate::back::Back).
+    pub fn answer_word(&mut self, p: Pid) -> u64 {
+        self.back.answers.get_mut(p as usize).map_or(0, |answer| &raw mut *answer as u64)
+    }
+
+    /// Process `p`, which goes back, has the turn.
+    #[inline]
+    pub fn has_moved(&mut self, p: Pid) {
+        if let Some(moved) = self.back.moved.get_mut(p as usize) {
+            *moved = 1;
+        }
     }
 
     /// The page at this address was written, and nothing of it is kept. False: no more of them can be told.

@@ -24,6 +24,9 @@ pub struct Reached {
     met: u32,
     watching: Watching,
     tossing: Tossing,
+    /// How the first process has ended, if it has.
+    status: (i32, u32),
+    stopped: u32,
 }
 
 impl Arena {
@@ -44,6 +47,8 @@ impl Arena {
             met: self.met.len,
             watching: self.control.watching,
             tossing: self.control.tossing,
+            status: (self.control.status, self.control.status_known),
+            stopped: self.closing.stopped,
         })
     }
 
@@ -59,6 +64,8 @@ impl Arena {
         self.late.has_again(reached.late);
         self.met.has_again(reached.met);
         (self.control.watching, self.control.tossing) = (reached.watching, reached.tossing);
+        (self.control.status, self.control.status_known) = reached.status;
+        self.closing.stopped = reached.stopped;
     }
 
     /// Sets up the plan for one execution; traces of the last one are forgotten, the world is left as it is.

@@ -3,6 +3,7 @@
 
 use core::hash::Hash;
 
+use crate::base::back::Turn;
 use crate::base::mixer::{Mixer, Purpose};
 use crate::base::ObjId;
 
@@ -183,8 +184,8 @@ impl Late {
 pub struct ProcessState {
     /// The kernel's process id, 0 before it is known; written by the process itself when it starts.
     pub real_pid: i32,
-    /// Futex word of the turn: set by whoever passes the turn to it, cleared by itself.
-    pub turn: u32,
+    /// Futex word of the turn: set by whoever passes the turn to it, and by vsrun for an order (see `base::back`), cleared by itself.
+    pub turn: Turn,
     /// The request to show something that it has followed last, see `Control::shows`; written by itself.
     pub shown: u32,
     /// State of the deterministic random numbers handed to it.
@@ -216,7 +217,7 @@ impl ProcessState {
     pub(crate) const fn new() -> ProcessState {
         ProcessState {
             real_pid: 0,
-            turn: 0,
+            turn: Turn::NONE,
             shown: 0,
             random: 0x2545_f491_4f6c_dd1d,
             answered: [0; 2],

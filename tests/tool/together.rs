@@ -1,0 +1,251 @@
+//! Several processes that go back together: by rollback and by fork the same is explored and found. With the vsrun binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Each process looks itself whether its memory is as it was, and what all have done together comes out.
+const SEVERAL: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static struct shared { pthread_mutex_t m; int n; } *shared;
+static int mine, ends[2];
+static char *heap;
+static void works(int seat)
+{
+    assert(mine == 7 && strcmp(heap, "before") == 0);
+    mine += seat;
+    strcpy(heap, "behind");
+    close(ends[0]);
+    pthread_mutex_lock(&shared->m);
+    shared->n++;
+    pthread_mutex_unlock(&shared->m);
+    assert(mine == 7 + seat && strcmp(heap, "behind") == 0);
+    char c = seat;
+    assert(write(ends[1], &c, 1) == 1);
+}
+static int reads(void)
+{
+    int sum = 0;
+    char c;
+    close(ends[1]);
+    while (read(ends[0], &c, 1) == 1)
+        sum += c;
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    const char *how = argv[1];
+    int children = atoi(argv[2]), status, killed = 0, sum = 0;
+    if (argc > 3) {
+        char c = 3;
+        return write(atoi(argv[3]), &c, 1) != 1;
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&shared->m, &a);
+    mine = 7;
+    heap = strcpy(malloc(100), "before");
+    assert(pipe(ends) == 0);
+    pid_t last = 0;
+    for (int i = 1; i <= children; i++) {
+        sum += i;
+        if ((last = fork()) == 0) {
+            if (i == 3 && strcmp(how, "exec") == 0) {
+                char end[10] = {'0' + ends[1] / 10, '0' + ends[1] % 10};
+                execl(argv[0], argv[0], "exec", "0", end, (char *)NULL);
+            }
+            works(i);
+            _exit(0);
+        }
+    }
+    if (strcmp(how, "kill") == 0)
+        assert(kill(last, SIGKILL) == 0);
+    int got = reads();
+    for (int i = 0; i < children; i++) {
+        assert(wait(&status) > 0);
+        killed += WIFSIGNALED(status);
+        assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    }
+    assert(killed <= (strcmp(how, "kill") == 0));
+    assert(got == sum || killed && got == sum - children);
+    assert(shared->n >= children - 1 && mine == 7 && strcmp(heap, "before") == 0);
+    return 0;
+}
+"#;
+
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let dir = std::env::temp_dir().join(format!("vsrun-together-{test}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a temporary directory");
+        Place { dir }
+    }
+
+    fn compile(&self, name: &str, source: &Path) {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-g", "-pthread", "-o"]).arg(self.dir.join(name)).arg(source);
+        assert!(gcc.status().expect("gcc").success());
+    }
+
+    fn several(&self) {
+        let source = self.dir.join("several.c");
+        fs::write(&source, SEVERAL).expect("a source");
+        self.compile("several", &source);
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut vsrun = Command::new("timeout");
+        vsrun
+            .args([
+                "-s",
+                "KILL",
+                "200",
+                env!("CARGO_BIN_EXE_vsrun"),
+                "--format",
+                "json",
+                "-j",
+                "1",
+                "--shrink",
+                "0",
+                "--keep-going",
+            ])
+            .args(line.split_whitespace())
+            .current_dir(&self.dir)
+            .stdin(Stdio::null());
+        vsrun
+    }
+
+    fn run(&self, line: &str) -> Value {
+        let output = self.command(line).output().expect("vsrun");
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
+    }
+
+    /// The same from forks; what rollback gives.
+    fn both(&self, how: &str, line: &str) -> Value {
+        let (fork, back) =
+            (self.run(&format!("--checkpoint fork {line}")), self.run(&format!("--checkpoint rollback {how} {line}")));
+        assert_eq!(same(&fork), same(&back), "{how} {line}");
+        assert_eq!(number(&fork, "rolled_back"), 0);
+        back
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn same(run: &Value) -> Value {
+    let mut run = run.clone();
+    for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back"] {
+        run[key] = Value::Null;
+    }
+    if let Some(notes) = run["notes"].as_array_mut() {
+        notes.retain(|note| !note.as_str().is_some_and(|note| note.contains("the rest would take")));
+    }
+    run
+}
+
+fn number(run: &Value, key: &str) -> u64 {
+    run[key].as_u64().unwrap_or_else(|| panic!("{key}: {run}"))
+}
+
+/// Private and shared memory, descriptors that are closed, children that are over, killed, or run another program.
+#[test]
+fn each_process_is_as_it_was() {
+    let place = Place::new("each");
+    place.several();
+    for (line, part) in [
+        ("--search optimal --race off ./several works 2", 7),
+        ("--search optimal ./several works 2", 7),
+        ("--search random --max-executions 60 ./several works 4", 9),
+        ("--search random --max-executions 60 --race off ./several exec 3", 9),
+        // Who is killed may hold the mutex.
+        ("--search random --max-executions 60 --race off ./several kill 2", 9),
+    ] {
+        // Searches that draw lots begin at the first choice.
+        let hows = if line.contains("optimal") { &["", "--marks 1", "--marks 3"][..] } else { &[""] };
+        for how in hows {
+            let run = place.both(how, line);
+            let verdict = if line.contains("kill") { "deadlock" } else { "ok" };
+            assert_eq!(run["verdict"].as_str(), Some(verdict), "{how} {line}: {run}");
+            let all = number(&run, "executions");
+            assert!(all > 20 && number(&run, "rolled_back") * 10 >= all * part, "{how} {line}: {run}");
+            if !how.is_empty() {
+                assert!(number(&run, "from_marks") * 2 > all, "{how} {line}: {run}");
+            }
+        }
+    }
+}
+
+/// Bugs in between, which are looked at by an execution that is forked.
+#[test]
+fn philosophers_over_system_v_semaphores() {
+    let place = Place::new("philosophers");
+    place.compile("philosophers", &Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests/philosophers_sysv.c"));
+    for line in ["--search optimal ./philosophers 6", "--search naive --race off ./philosophers 3"] {
+        for how in ["", "--marks 2"] {
+            let run = place.both(how, line);
+            assert_eq!(run["verdict"].as_str(), Some("deadlock"), "{how} {line}: {run}");
+            assert!(number(&run, "rolled_back") * 10 > number(&run, "executions") * 8, "{how} {line}: {run}");
+        }
+    }
+}
+
+/// A process that waits to go back is killed by somebody else: what it was to do is done by another execution, or vsrun says that somebody has done that.
+#[test]
+fn one_that_is_killed_from_outside() {
+    let place = Place::new("killed");
+    place.several();
+    let line = "--checkpoint rollback --search optimal --race off --max-executions 3000 ./several works 4";
+    let (mut went_on, mut told) = (0, 0);
+    for pause in [150, 170, 190, 210, 230] {
+        let mut vsrun = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun");
+        let (since, mut killed) = (Instant::now(), false);
+        while vsrun.try_wait().expect("vsrun").is_none() {
+            if since.elapsed() > Duration::from_millis(pause) && !killed {
+                killed = kill_one(&place.dir.join("several"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let output = vsrun.wait_with_output().expect("vsrun");
+        let run: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+        match run["verdict"].as_str() {
+            Some("ok") => went_on += 1,
+            // In the middle of an execution: no bug of the program's, and no failure of vsrun's.
+            _ => {
+                let kinds: Vec<_> =
+                    run["bugs"].as_array().into_iter().flatten().map(|bug| bug["kind"].as_str()).collect();
+                assert_eq!((output.status.code(), kinds), (Some(2), vec![Some("environment")]), "{run}");
+                told += 1;
+            }
+        }
+    }
+    assert_eq!(went_on + told, 5);
+}
+
+/// Kills the youngest process of that program.
+fn kill_one(program: &Path) -> bool {
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
+    let pid = own.filter_map(|one| one.file_name().to_string_lossy().parse::<i32>().ok()).max();
+    pid.is_some_and(|pid| Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|done| done.success()))
+}
