@@ -161,6 +161,9 @@ impl Worker {
     fn has_marked(&mut self) -> io::Result<()> {
         let since = Instant::now();
         let Some(together) = self.all_mark() else {
+            if !self.back.is_member(self.real_pid(self.arena.back.speaker)) {
+                self.say_to_keep_nothing();
+            }
             self.arena.marks_no_more();
             self.goes_on();
             return Ok(());
@@ -304,10 +307,10 @@ impl Worker {
                 self.back.marks.began = (0, Some(Instant::now()));
                 self.arena.back.holds = 1;
             }
-            // The process learns it from this: there cannot be so many.
             Err(why) => {
                 log::debug!("processes cannot stand together: {why:?}");
-                (self.arena.back.n_spans, self.arena.back.why) = (u32::MAX, why);
+                self.say_to_keep_nothing();
+                self.back.cause = Some(why);
             }
         }
         self.goes_on();
@@ -357,6 +360,11 @@ impl Worker {
         back.n_pages = pages.len() as u32;
         back.n_missed = 0;
         Some(())
+    }
+
+    /// The process that reads this goes on as any other: there cannot be so many.
+    pub(super) fn say_to_keep_nothing(&mut self) {
+        self.arena.back.n_spans = u32::MAX;
     }
 
     /// It does, and the execution that is over has shown pages that are written of which that was not known.
@@ -409,6 +417,8 @@ impl Worker {
         self.end_standing();
         let back = &mut self.back;
         let why = if stand == Stand::GIVEN_UP { self.arena.back.why } else { Hinders::NONE };
+        // That they are to keep nothing is no reason of its own.
+        let why = back.cause.take().unwrap_or(why);
         back.why = Some(why);
         log::debug!(
             "an execution did not go back: {why:?}, {} pages, {} missed; {} did",

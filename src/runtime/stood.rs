@@ -308,6 +308,8 @@ pub(super) struct GoingBack {
     pub speaker: Option<u32>,
     /// One that goes back has ended.
     pub gone: bool,
+    /// Why they cannot stand together, in the execution that is under way.
+    pub cause: Option<Hinders>,
     /// Pages that executions write.
     pub pages: BTreeSet<u64>,
     /// They use memory far from what there is at the first choice: see `runtime::spans`.

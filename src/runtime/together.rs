@@ -70,9 +70,17 @@ impl Worker {
     pub(super) fn joins(&mut self, p: u32, members: &[Member]) -> Result<Member, Hinders> {
         let pid = self.real_pid(p);
         self.commands(p, Order::PREPARE)?;
-        let kept = self.keep_for(pid, members)?;
-        self.say_what_to_keep(pid).ok_or(Hinders::ROOM)?;
-        self.commands(p, Order::KEEP)?;
+        let kept = self.keep_for(pid, members).and_then(|kept| {
+            self.say_what_to_keep(pid).ok_or(Hinders::ROOM)?;
+            Ok(kept)
+        });
+        if kept.is_err() {
+            self.say_to_keep_nothing();
+        }
+        // What it cannot keep it says, and waits for its turn as it did.
+        let done = self.commands(p, Order::KEEP);
+        let kept = kept?;
+        done?;
         Ok(Member { pid, kept, state: None })
     }
 

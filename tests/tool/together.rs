@@ -86,6 +86,42 @@ int main(int argc, char **argv)
 }
 "#;
 
+/// Two processes that have a file mapped which has a name.
+const MAPPED: &str = r#"
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *locks(void *m)
+{
+    pthread_mutex_lock(m);
+    pthread_mutex_unlock(m);
+    return m;
+}
+int main(void)
+{
+    int file = open("mapped.c", O_RDWR);
+    volatile char *text = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert(file >= 0 && text != MAP_FAILED && text[0] == '\n');
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    if (fork() == 0) {
+        pthread_t t;
+        pthread_create(&t, NULL, locks, &m);
+        locks(&m);
+        pthread_join(t, NULL);
+        _exit(0);
+    }
+    pthread_t t;
+    pthread_create(&t, NULL, locks, &m);
+    locks(&m);
+    pthread_join(t, NULL);
+    wait(NULL);
+    return 0;
+}
+"#;
+
 struct Place {
     dir: PathBuf,
 }
@@ -103,10 +139,14 @@ impl Place {
         assert!(gcc.status().expect("gcc").success());
     }
 
+    fn write(&self, name: &str, text: &str) {
+        let source = self.dir.join(format!("{name}.c"));
+        fs::write(&source, text).expect("a source");
+        self.compile(name, &source);
+    }
+
     fn several(&self) {
-        let source = self.dir.join("several.c");
-        fs::write(&source, SEVERAL).expect("a source");
-        self.compile("several", &source);
+        self.write("several", SEVERAL);
     }
 
     fn command(&self, line: &str) -> Command {
@@ -207,6 +247,18 @@ fn philosophers_over_system_v_semaphores() {
             assert_eq!(run["verdict"].as_str(), Some("deadlock"), "{how} {line}: {run}");
             assert!(number(&run, "rolled_back") * 10 > number(&run, "executions") * 8, "{how} {line}: {run}");
         }
+    }
+}
+
+/// What processes write there is in the file: the executions are forked, and it is said why.
+#[test]
+fn a_file_that_is_mapped_is_not_put_back() {
+    let place = Place::new("mapped");
+    place.write("mapped", MAPPED);
+    for how in ["", "--marks 1"] {
+        let run = place.both(how, "--search optimal --race off --files real ./mapped");
+        assert_eq!((run["verdict"].as_str(), number(&run, "rolled_back")), (Some("ok"), 0), "{run}");
+        assert_eq!(run["not_rolled_back"], "it uses files or memory that processes share", "{run}");
     }
 }
 
