@@ -214,8 +214,8 @@ fn each_process_is_as_it_was() {
     let place = Place::new("each");
     place.several();
     for (line, part) in [
-        ("--search optimal --race off ./several works 2", 7),
-        ("--search optimal ./several works 2", 7),
+        ("--search optimal --max-executions 400 --race off ./several works 2", 7),
+        ("--search optimal --max-executions 400 ./several works 2", 7),
         ("--search random --max-executions 60 ./several works 4", 9),
         ("--search random --max-executions 60 --race off ./several exec 3", 9),
         // Who is killed may hold the mutex.
