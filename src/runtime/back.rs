@@ -85,8 +85,9 @@ impl Worker {
         if std::mem::take(&mut self.back.gone) || self.back.stood.as_ref().is_some_and(|stood| stood.key != key) {
             self.end_standing();
         }
-        let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
         self.back.resumed = self.back.stood.is_some();
+        self.back.passed_before = self.arena.control.passed.to_vec();
+        let (marks, usable) = (&mut self.back.marks, self.arena.back.usable);
         let Some(stood) = &mut self.back.stood else {
             marks.clear();
             (marks.seen_from, marks.began) = (recorded_from(&plan).unwrap_or(u64::MAX), (0, None));
@@ -107,6 +108,8 @@ impl Worker {
         self.arena.back.to = mark.map_or(0, |mark| mark.slot + 1);
         let (state, printed) = mark.map_or((&stood.state, stood.printed), |mark| (&mark.state, mark.printed));
         state.restore(&mut self.arena);
+        let passed = mark.map_or(&stood.passed, |mark| &mark.passed);
+        self.arena.control.passed.iter_mut().zip(passed).for_each(|(all, these)| *all = all.saturating_add(*these));
         self.output.cut(printed)?;
         let together = mark.map_or(&stood.first, |mark| &mark.together).clone();
         let name = mark.map_or(0, |mark| mark.name);
@@ -124,6 +127,7 @@ impl Worker {
         self.arena.back.holds = 1;
         if let Err(why) = self.all_go_back(&together, name) {
             self.cannot_go_back(why);
+            self.arena.control.passed.copy_from_slice(&self.back.passed_before);
             return Ok(false);
         }
         self.want_marks(&plan, start);
@@ -170,6 +174,7 @@ impl Worker {
         };
         let step = self.arena.taken;
         let processes = self.back.processes();
+        let passed = self.back.passed(&self.arena.control.passed);
         let GoingBack { marks, stood, .. } = &mut self.back;
         let used = self.arena.control.pool_used;
         let reached = self.arena.reached().filter(|_| used <= MOST_POOL);
@@ -201,7 +206,20 @@ impl Worker {
             marks.made += 1;
             let name = marks.made;
             others = together.others.clone();
-            marks.all.push(Mark { slot, step, plan, seen_from, state, reached, pool, printed, later, together, name });
+            marks.all.push(Mark {
+                slot,
+                step,
+                plan,
+                seen_from,
+                state,
+                reached,
+                pool,
+                printed,
+                later,
+                together,
+                name,
+                passed,
+            });
         } else {
             // Not all steps are recorded.
             self.arena.marks_no_more();
@@ -335,7 +353,8 @@ impl Worker {
         let first = Together { members: members.len(), ..first };
         let key = Key::of(self.arena.plan, &self.arena);
         let printed = self.output.bytes().map_err(|_| Hinders::ROOM)?;
-        Ok(Stood { members, first, key, state, recorded, printed })
+        let passed = self.back.passed(&self.arena.control.passed);
+        Ok(Stood { members, first, key, state, recorded, printed, passed })
     }
 
     /// Says which memory is watched, and which pages are kept. `None`: there is too much.

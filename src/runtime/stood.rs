@@ -25,6 +25,8 @@ pub(super) struct Stood {
     pub recorded: ArenaMap,
     /// Bytes that had been printed.
     pub printed: u64,
+    /// Calls that had gone to the kernel by then, since the root, by number: they are not made again, and count for each execution.
+    pub passed: Vec<u32>,
 }
 
 /// A process that goes back.
@@ -97,6 +99,8 @@ pub(super) struct Mark {
     pub together: Together,
     /// Another one than that of any other mark.
     pub name: u64,
+    /// See [`Stood::passed`].
+    pub passed: Vec<u32>,
 }
 
 /// The marks on the way of the execution that is under way, or was last.
@@ -306,6 +310,8 @@ pub(super) struct GoingBack {
     pub resumed: bool,
     /// The process that the execution before has ended in, which speaks for all.
     pub speaker: Option<u32>,
+    /// Calls that had gone to the kernel before the execution, by number.
+    pub passed_before: Vec<u32>,
     /// One that goes back has ended.
     pub gone: bool,
     /// Why they cannot stand together, in the execution that is under way.
@@ -332,6 +338,11 @@ impl GoingBack {
     /// That process goes back.
     pub fn is_member(&self, pid: Pid) -> bool {
         self.stood.iter().flat_map(|stood| &stood.members).any(|member| member.pid == pid)
+    }
+
+    /// Of so many calls, those that the execution has made.
+    pub fn passed(&self, all: &[u32]) -> Vec<u32> {
+        all.iter().zip(&self.passed_before).map(|(now, before)| now.saturating_sub(*before)).collect()
     }
 
     /// So many do.
@@ -403,6 +414,7 @@ mod tests {
                 later: Vec::new(),
                 together: Together::default(),
                 name: 1,
+                passed: Vec::new(),
             });
         };
         assert_eq!((marks.free_slot(0), marks.free_slot(1)), (u32::MAX, 0));
