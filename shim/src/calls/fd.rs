@@ -16,6 +16,7 @@ use vsrun_model::{Kind, Op, NONE};
 use super::files;
 use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
 use crate::sys::errno::ENFILE;
+use crate::sys::track::track;
 use crate::sys::{decimal, limit, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -310,9 +311,9 @@ pub fn is_open(fd: u64) -> bool {
     raw!(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0
 }
 
-/// True for descriptors that are vsrun's.
+/// True for descriptors that are vsrun's, or kept for a process that goes back.
 pub fn is_ours(fd: u64) -> bool {
-    (FIRST_FD..LAST_FD).contains(&(fd as i32))
+    (FIRST_FD..LAST_FD).contains(&(fd as i32)) || track().keeps(fd)
 }
 
 /// Passes a call on that concerns files, on behalf of one that mixes them with descriptors of the model.

@@ -42,6 +42,20 @@ impl Track {
         }
     }
 
+    /// That number is one under which something is kept: for the program nothing is there.
+    #[inline]
+    pub fn keeps(&self, number: u64) -> bool {
+        self.closed[..self.n_closed].iter().any(|closed| closed.kept != 0 && u64::from(closed.kept) == number)
+    }
+
+    /// This is a child that has been forked: it does not go back, and has nothing kept.
+    pub(super) fn is_child(&mut self) {
+        for closed in self.closed[..self.n_closed].iter().filter(|closed| closed.kept != 0) {
+            bare(libc::SYS_close, [closed.kept.into(), 0, 0, 0, 0, 0]);
+        }
+        (self.armed, self.n_closed) = (false, 0);
+    }
+
     fn note(&mut self, nr: i64, closed: Closed) {
         match self.closed.get_mut(self.n_closed) {
             Some(place) => {

@@ -249,8 +249,9 @@ pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_read | libc::SYS_readv if has_place(a[0]) => bare(nr, a),
         libc::SYS_clone if track().forks && a[0] as i32 & libc::CLONE_VM == 0 => {
             let child = bare(nr, a);
-            // What goes back is not the child.
-            track().armed &= child != 0;
+            if child == 0 {
+                track().is_child();
+            }
             child
         }
         // They leave nothing.
