@@ -451,6 +451,8 @@ pub enum Alone {
     ExposesOwnProcessIfMasked,
     /// The threads of its children.
     ExposesChildren,
+    /// Those of its own process, what they have in memory being copied, where the copy is not watched.
+    ExposesCopied,
 }
 
 /// What an operation does with a word of the program's memory; addresses and values are in `Thread::out`.

@@ -357,7 +357,17 @@ impl Arena {
                 }
             }
             Alone::ExposesChildren => self.expose_children(t, op),
+            Alone::ExposesCopied if self.plan.watches || !self.copies_of_others(t) => {}
+            Alone::ExposesCopied => self.expose_process(own),
         }
+    }
+
+    /// What other threads of the process of `t` do in no order with what it does now, or have done: a copy of memory shows how far they are. Where memory is
+    /// watched, so do uses of it.
+    fn copies_of_others(&self, t: Tid) -> bool {
+        let world = &self.world;
+        let in_no_order = |&u: &Tid| world.threads[u].pid == world.threads[t].pid && !world.ordered(u, u64::MAX, t);
+        (0..world.threads.len).any(|u| in_no_order(&u))
     }
 
     /// True if `op`, a join or wait, can end before what it waits for is there.
@@ -543,8 +553,8 @@ impl Arena {
         let p = self.world.threads[t].pid;
         let children = |w: &World, c: Pid| w.procs[c].parent == p && w.procs[c].state != ProcState::REAPED;
         let several = (0..self.world.procs.len).filter(|&c| children(&self.world, c)).count() > 1;
-        let mut threads = self.world.threads.as_slice().iter();
-        let siblings = threads.any(|x| x.pid == p && x.uid != self.world.threads[t].uid);
+        // One that is over creates none any more: what it has created is among the children, or somebody has waited for that, which is an operation.
+        let siblings = self.world.live.as_slice().iter().any(|&u| u != t && self.world.threads[u].pid == p);
         let tells = self.gives_up(t, op) || op.arg <= 0 && (several || siblings);
         if !tells {
             return;
