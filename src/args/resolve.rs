@@ -164,6 +164,9 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
         None if config.once => SearchKind::Once,
         None => search_kind(config.search_name.unwrap_or(SearchName::Optimal))?,
     };
+    if config.states.is_some() {
+        config.search = with_states(&config)?;
+    }
     // Who asks for a search by name has that one.
     config.draws = config.search_name.is_none() && config.search == SearchKind::Optimal;
     if config.memory_model() == MemoryModel::Tso && config.race() != Race::Explore {
@@ -185,6 +188,17 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
         return Err(UsageError::wrong("--refine is about what --search transactions assumes"));
     }
     Ok(config)
+}
+
+/// The search of `--states`.
+fn with_states(config: &Config) -> Result<SearchKind, UsageError> {
+    match config.search {
+        SearchKind::Naive | SearchKind::Stateful => Ok(SearchKind::Stateful),
+        _ if config.search_name.is_none() && config.search == SearchKind::Optimal => Ok(SearchKind::Stateful),
+        _ => Err(UsageError::refused(
+            "--states goes with --search naive or stateful: one that leaves out orders would miss races between what comes before a state and what comes behind it",
+        )),
+    }
 }
 
 /// What tells states apart is not all that other options need.

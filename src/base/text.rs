@@ -4,6 +4,11 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
+/// A number of something: `1 state`, `2 states`.
+pub fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// `name` on one line and reversible: control characters, bytes that are not UTF-8, characters that reorder or
 /// break lines, and the backslash itself become `\xNN`, one for each byte.
 pub fn escape(name: impl AsRef<OsStr>) -> String {

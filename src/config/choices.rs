@@ -47,6 +47,15 @@ pub enum Checkpoint {
     Rollback,
 }
 
+/// What `--states` asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StatesAsked {
+    /// Each state is explored once.
+    Once,
+    /// The same, and it is told what makes states differ.
+    Why,
+}
+
 /// How accesses without a lock are detected.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

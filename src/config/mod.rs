@@ -23,7 +23,7 @@ mod roots;
 mod searches;
 mod values;
 
-pub use choices::{Bounds, Checkpoint, CpuName, FilesName, Heap, ProgressMode, Race, Timeouts};
+pub use choices::{Bounds, Checkpoint, CpuName, FilesName, Heap, ProgressMode, Race, StatesAsked, Timeouts};
 pub use forms::{Format, ReportFormat};
 pub use installed::{Completions, Man, Shell};
 pub use pack::{CheckPack, OciPack, PackOptions, Packed, RunPack};
@@ -166,6 +166,9 @@ pub struct Config {
     /// are none, and executions begin at their first choice [default: a quarter of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size_or_zero, help_heading = "Search")]
     pub checkpoint_memory: Option<u64>,
+    /// With --search naive: explore each state once, as --search stateful does. --states=why: and tell what makes states differ
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "once", hide_possible_values = true, help_heading = "Search")]
+    pub states: Option<StatesAsked>,
 
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "The system under test")]

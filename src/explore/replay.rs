@@ -78,6 +78,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         marks_memory: 0,
         hasty: false,
         orders: false,
+        pieces: false,
     }
 }
 

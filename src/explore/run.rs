@@ -161,7 +161,7 @@ pub(super) fn explore_part(config: &Config, of: Of) -> Result<Explored, Failure>
     let chances = state.search.chances();
     let keeps = matches!(setting.of, Of::Lot(_)) && config.search.keeps();
     let kept = if keeps { state.search.save() } else { None };
-    let mut summary = Summary { unfinished, ..summary(config, &worker, state, &outcomes, bugs) };
+    let mut summary = Summary { unfinished, ..summary(config, &mut worker, state, &outcomes, bugs) };
     save_outcomes(&setting, (&mut worker, &mut inspector), &outcomes, &mut summary);
     Ok(Explored { summary, sharing, covering, chances, kept })
 }

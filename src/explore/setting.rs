@@ -17,7 +17,9 @@ use super::failure::Failure;
 use crate::base::{files, surroundings};
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{ClientsStart, Config, CpuName, MemoryModel, Refine, Restart, SearchKind, Timeouts, Words};
+use crate::config::{
+    ClientsStart, Config, CpuName, MemoryModel, Refine, Restart, SearchKind, StatesAsked, Timeouts, Words,
+};
 use crate::incomplete::Reason;
 use crate::runtime::streams::Input;
 use crate::runtime::{cpu, room, tracee, Spec, Watch as WatchMemory, Worker};
@@ -231,6 +233,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         hasty: false,
         points: config.watch.clone(),
         orders: false,
+        pieces: config.states == Some(StatesAsked::Why),
     };
     Ok((spec, launch.program))
 }

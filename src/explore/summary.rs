@@ -16,7 +16,7 @@ const DIFFER: &str = "executions that ran to their end differ in what they print
 /// The summary of an exploration that is over; `worker` has run its last execution.
 pub(super) fn summary(
     config: &Config,
-    worker: &Worker,
+    worker: &mut Worker,
     mut state: State,
     outcomes: &Outcomes,
     bugs: Vec<Bug>,
@@ -122,6 +122,7 @@ pub(super) fn summary(
         from_marks: state.back.from_marks,
         marks_without_room: state.back.no_room,
         not_rolled_back: state.back.hindered.clone(),
+        apart: worker.apart(),
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),

@@ -1,6 +1,7 @@
 //! What vsrun found, as plain data: made once by the runtime, which looks at a world that stands still ([`Finding`]), put
 //! together by the exploration ([`Summary`]), and turned into reports, scenarios and JSON by others.
 
+mod apart;
 mod ending;
 mod explained;
 mod gone;
@@ -17,6 +18,7 @@ mod touched;
 mod words;
 mod worked;
 
+pub use apart::{Apart, Differing, Nearest, Without};
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use explained::{Explained, Move, Shows, Turn};
 pub use gone::{GoneView, OriginView};

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::apart::Apart;
 use super::ending::{BugKind, Verdict};
 use super::outcomes::Outcomes;
 use super::seen::Finding;
@@ -135,6 +136,8 @@ pub struct Summary {
     pub marks_without_room: u64,
     /// Why an execution could not go back, the last one.
     pub not_rolled_back: Option<String>,
+    /// What makes states differ, where that was asked for.
+    pub apart: Option<Apart>,
     /// Wall-clock time, seconds.
     pub seconds: f64,
     /// How the program ended, where an execution was shown.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{json, Value};
 
 use super::terminal::Paint;
-use crate::base::text::one_line;
+use crate::base::text::{count, one_line};
 use crate::finding::{Explained, Move, Shows, Turn};
 
 /// The text for people.
@@ -103,10 +103,6 @@ fn turn(out: &mut String, paint: Paint, turn: &Turn) {
     let _ = writeln!(out, "  {}", moved(&label, instead));
     let _ = writeln!(out, "  as in the scenario: {}", counted(as_it_is));
     let _ = writeln!(out, "  the other way:      {}", counted(changed));
-}
-
-fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn counted(shows: &Shows) -> String {

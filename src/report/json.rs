@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
-use super::outcomes;
 use super::places::{add_line, of_bug, stack};
+use super::{apart, outcomes};
 use crate::finding::{
     Bug, BugKind, Finding, GoneView, Names, OriginView, People, ProcessView, ProgramStatus, Summary, ThreadView,
     Touched, Words,
@@ -82,6 +82,9 @@ pub fn object(summary: &Summary) -> Value {
             object
         });
         object["uses"] = all.collect();
+    }
+    if let Some(apart) = &summary.apart {
+        object["states"] = apart::json(apart);
     }
     if let Some(outcomes) = &summary.outcomes {
         object["outcomes"] = outcomes::json(outcomes);

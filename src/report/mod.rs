@@ -1,6 +1,7 @@
 //! How it is said what vsrun found: functions from plain data to [`text`] for people and [`json`] for programs; [`show`]
 //! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
+mod apart;
 pub mod debug;
 pub mod explain;
 pub mod hunt;

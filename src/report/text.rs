@@ -9,8 +9,8 @@ use std::path::Path;
 use vsrun_model::Tid;
 
 use super::terminal::{circle, replay_lines, shell_path, shell_word, Paint};
-use super::{legend, outcomes, steps, story, uses};
-use crate::base::text::{escape, one_line};
+use super::{apart, legend, outcomes, steps, story, uses};
+use crate::base::text::{count, escape, one_line};
 use crate::finding::{
     Bug, BugKind, CycleLink, FewRun, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
     RaceView, SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
@@ -233,6 +233,9 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     }
     for note in &summary.notes {
         let _ = writeln!(out, "  note: {}", one_line(note));
+    }
+    for line in summary.apart.iter().flat_map(apart::lines) {
+        let _ = writeln!(out, "  {}", one_line(&line));
     }
     let tells =
         |outcomes: &&Outcomes| outcomes.table.len() > 1 || outcomes.table.iter().any(|row| row.scenario.is_some());
@@ -503,10 +506,6 @@ fn counts(summary: &Summary) -> String {
         "{executions}{cut}{earlier}{drawn}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
         summary.max_depth, summary.seconds
     )
-}
-
-fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
+use nix::sys::time::TimeValLike;
+use nix::time::ClockId;
 use nix::unistd::Pid;
 use vsrun_model::arena::{Choice, Command, Plan};
 use vsrun_model::back::{Hinders, Order, Stand, Turn, MAX_BACK_PAGES, MAX_SPANS};
@@ -76,9 +78,11 @@ impl Worker {
         wanted && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
     }
 
-    /// Begins an execution that goes back. False: it could not, since processes cannot come back to where it was to begin.
-    pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<bool> {
-        (self.back.under_way, self.back.asked, self.back.since) = (true, true, Some(Instant::now()));
+    /// Begins an execution that goes back.
+    pub(super) fn begin_back(&mut self, schedule: &Schedule) -> io::Result<()> {
+        (self.back.under_way, self.back.asked) = (true, true);
+        self.back.spent = if self.back.trial.rests() { Some(0.0) } else { self.spent() };
+        self.back.ended = None;
         let (prefix_len, guide_len) = (schedule.prefix.len() as u32, schedule.guide.len() as u32);
         let plan = Plan { prefix_len, guide_len, ..plan_of(&self.spec, schedule) };
         let key = Key::of(plan, &self.arena);
@@ -97,10 +101,11 @@ impl Worker {
             // One that was ended may have left what it was told.
             self.arena.back.words.fill(Turn::NONE);
             self.want_marks(&plan, 0);
+            self.arena.back.late.fill(0);
             self.begin(schedule, Guarded::None, Command::RUN)?;
-            return Ok(true);
+            return Ok(());
         };
-        // Of several each is asked when it is to go back.
+        // Each of several sees to that when it goes back.
         let usable = if stood.members.len() > 1 { u32::MAX } else { usable };
         let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
@@ -124,16 +129,12 @@ impl Worker {
             (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
             (None, None) => {}
         }
-        self.arena.back.holds = 1;
-        if let Err(why) = self.all_go_back(&together, name) {
-            self.cannot_go_back(why);
-            self.arena.control.passed.copy_from_slice(&self.back.passed_before);
-            return Ok(false);
-        }
+        (self.arena.back.holds, self.arena.back.astray) = (1, 0);
+        self.all_go_back(&together, name);
         self.want_marks(&plan, start);
         self.back.marks.began = (start, Some(Instant::now()));
         self.arena.go_on(together.leader);
-        Ok(true)
+        Ok(())
     }
 
     /// Says where marks are to be made in an execution that begins after so many transitions.
@@ -274,16 +275,28 @@ impl Worker {
         holds && self.turn_holder() != Some(gone)
     }
 
-    /// The process could not come back to where the execution was to begin.
-    pub(super) fn did_not_begin(&self) -> bool {
+    /// A process that has ended was still to go back in this execution, which counts for nothing then.
+    pub(super) fn is_missed(&mut self, gone: Pid) -> bool {
+        let process = self.process_of(gone.as_raw()).filter(|_| self.back.under_way && self.back.is_member(gone));
+        let missed = process.is_some_and(|p| self.arena.late(p).is_some());
+        self.arena.back.astray |= u32::from(missed);
+        missed
+    }
+
+    /// A process could not come back to where the execution was to begin, or one of several to where it was within it.
+    pub(super) fn went_astray(&self) -> bool {
         let start = self.back.marks.began.0;
-        self.back.resumed && self.arena.stand() == Stand::GIVEN_UP && self.arena.taken == start
+        let did_not_begin = self.arena.stand() == Stand::GIVEN_UP && self.arena.taken == start;
+        self.back.resumed && (did_not_begin || self.arena.back.astray != 0)
     }
 
     /// Waits for what comes next of the execution that is under way.
     pub(super) fn await_next(&mut self) -> io::Result<Awaited> {
         let wait = |block| wait_any(block).map_err(io::Error::other);
         while self.back.under_way {
+            if let Some(ended) = self.back.ended.take() {
+                return Ok(Awaited::Child(ended));
+            }
             match self.arena.stand() {
                 Stand::STOPPED => self.has_stopped()?,
                 Stand::MARKED => self.has_marked()?,
@@ -413,13 +426,24 @@ impl Worker {
         }
     }
 
+    /// The CPU time, in ns, that this worker and the processes that go back have taken so far: by the clock, others would count that run beside them. `None`: it
+    /// cannot be told.
+    fn spent(&self) -> Option<f64> {
+        let clock = |clock: ClockId| Some(clock.now().ok()?.num_nanoseconds() as f64);
+        let members = self.back.stood.iter().flat_map(|stood| &stood.members);
+        let each = members.map(|member| clock(ClockId::pid_cpu_clock_id(member.pid).ok()?));
+        [clock(ClockId::CLOCK_THREAD_CPUTIME_ID)].into_iter().chain(each).sum()
+    }
+
     /// Learns from the execution that is over whether marks pay.
     fn try_marks(&mut self) {
-        let GoingBack { marks, trial, since, resumed, did, .. } = &mut self.back;
-        let Some(since) = since.take().filter(|_| *resumed && *did && self.spec.marks == 0) else { return };
+        let before = self.back.spent.take().filter(|_| self.back.resumed && self.back.did && self.spec.marks == 0);
+        let Some(before) = before else { return };
+        let spent = if self.back.trial.rests() { 0.0 } else { self.spent().map_or(0.0, |now| now - before) };
+        let GoingBack { marks, trial, .. } = &mut self.back;
         let marked = marks.began.0 > 0 || !marks.all.is_empty();
         let rested = trial.rests();
-        if trial.over(since.elapsed().as_nanos() as f64, marked) {
+        if trial.over(spent, marked) {
             marks.clear();
         }
         if !rested && trial.rests() && !trial.makes() {
@@ -432,10 +456,10 @@ impl Worker {
     /// The execution that was to go back has ended, or is broken off, and its process with it.
     fn has_not_gone_back(&mut self) {
         self.back.under_way = false;
-        let stand = self.arena.stand();
+        let is_told = self.arena.stand() == Stand::GIVEN_UP || self.arena.back.astray != 0;
         self.end_standing();
         let back = &mut self.back;
-        let why = if stand == Stand::GIVEN_UP { self.arena.back.why } else { Hinders::NONE };
+        let why = if is_told { self.arena.back.why } else { Hinders::NONE };
         // That they are to keep nothing is no reason of its own.
         let why = back.cause.take().unwrap_or(why);
         back.why = Some(why);

@@ -100,6 +100,13 @@ pub fn descriptor_of(pid: nix::unistd::Pid, fd: i32) -> io::Result<OwnedFd> {
     own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
 }
 
+/// Our descriptor `own` and descriptor `fd` of that process are of one description, as far as the kernel tells.
+pub fn is_same_description(own: RawFd, pid: nix::unistd::Pid, fd: RawFd) -> bool {
+    const KCMP_FILE: i32 = 0;
+    // SAFETY: kcmp takes numbers.
+    unsafe { libc::syscall(libc::SYS_kcmp, libc::getpid(), pid.as_raw(), KCMP_FILE, own, fd) == 0 }
+}
+
 impl ArenaMap {
     /// A new arena in shared memory, to be handed to a program.
     pub fn shared() -> io::Result<ArenaMap> {
@@ -211,11 +218,14 @@ impl ArenaMap {
         await_word(word, stand.0, most)
     }
 
-    /// Lets process `p` go on, which has stopped with the turn.
+    /// Lets process `p` go on, which has stopped with the turn, or goes back to where it had it.
     pub fn go_on(&mut self, p: u32) {
+        self.back.leader = p;
         // SAFETY: the word lies in the mapping.
         unsafe { std::ptr::write_volatile(&raw mut (*self.memory.as_ptr()).back.stand, Stand::RUNS) };
-        self.set_words(p, Turn::TAKES, false);
+        // One that is late sees its turn wherever it waits.
+        let late = self.back.late.get(p as usize).is_some_and(|&late| late != 0);
+        self.set_words(p, Turn::TAKES, (!late, late));
     }
 
     /// Tells process `p` to do something; what becomes of it is [`ArenaMap::await_answer`]'s to say.
@@ -228,14 +238,14 @@ impl ArenaMap {
             *given = given.wrapping_add(1);
         }
         // Whichever of the two it waits at.
-        self.set_words(p, Turn::OBEYS, true);
+        self.set_words(p, Turn::OBEYS, (true, true));
     }
 
-    fn set_words(&mut self, p: u32, turn: Turn, both: bool) {
-        let mut words = Vec::new();
-        words.extend(self.back.words.get_mut(p as usize).map(|word| &raw mut *word));
-        words.extend(both.then(|| &raw mut self.world.procs[p].own.turn));
-        for word in words {
+    /// Sets the word of process `p` for going back, its word within executions, or both.
+    fn set_words(&mut self, p: u32, turn: Turn, (back, own): (bool, bool)) {
+        let word = self.back.words.get_mut(p as usize).filter(|_| back).map(|word| &raw mut *word);
+        let own = own.then(|| &raw mut self.world.procs[p].own.turn);
+        for word in [word, own].into_iter().flatten() {
             // SAFETY: the word lies in the mapping; the kernel only uses its address.
             unsafe {
                 std::ptr::write_volatile(word, turn);

@@ -78,10 +78,7 @@ impl Worker {
             true => self.run_pointed(schedule),
             false => {
                 if back {
-                    if !self.begin_back(schedule)? {
-                        self.clean_up(&Ending::Modelled)?;
-                        return Ok(None);
-                    }
+                    self.begin_back(schedule)?;
                 } else {
                     let command = self.tend_pages()?;
                     self.begin(schedule, if sampled { Guarded::Some(seed) } else { Guarded::None }, command)?;
@@ -106,7 +103,8 @@ impl Worker {
             self.clean_up(&ending)?;
             return Ok(None);
         }
-        if back && self.did_not_begin() {
+        if back && self.went_astray() {
+            self.arena.control.passed.copy_from_slice(&self.back.passed_before);
             self.clean_up(&ending)?;
             return Ok(None);
         }
@@ -123,6 +121,9 @@ impl Worker {
         let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
         let alone = self.diverges_alone();
         self.clean_up(&ending)?;
+        if let Some(states) = self.states.as_mut().filter(|_| self.arena.plan.pieces) {
+            states.add(&self.arena, self.root);
+        }
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
         let late = (&self.spec.objects.late, &(|| self.is_to_stop()) as &dyn Fn() -> bool);
         let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), late);
@@ -209,6 +210,9 @@ impl Worker {
                     }
                     // Nobody goes back to a state in which it was.
                     self.back.gone |= self.back.is_member(pid);
+                    if self.is_missed(pid) {
+                        return Ok(Ending::Died(0));
+                    }
                     let signal = if libc::WIFSIGNALED(raw) { Signal::from_number(libc::WTERMSIG(raw)) } else { None };
                     if let Some(ending) = self.after_death(pid, signal, libc::WEXITSTATUS(raw)) {
                         return Ok(ending);

@@ -23,7 +23,7 @@ use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::unistd::Pid;
 use vsrun_model::arena::{FIRST_FD, LAST_FD};
 
-use super::checkpoint::descriptor_of;
+use super::checkpoint::{descriptor_of, is_same_description};
 use super::memory::ProcessMemory;
 use crate::base::text::escape;
 use crate::binary::modules::Mapping;
@@ -198,8 +198,37 @@ pub(super) struct Root<'a> {
     pub pool: (&'a File, u64),
     /// The private directory that is /dev/shm for the program, and one beside it that is not there yet.
     pub shm: (PathBuf, PathBuf),
-    /// Memory that another process shares with it, which has been kept: the numbers of what is behind that.
-    pub known: &'a [u64],
+    /// What other processes share with it, and has been kept.
+    pub known: &'a Known,
+}
+
+/// What has been kept of processes, for others that share it with them.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The numbers of what is behind memory.
+    behind: Vec<u64>,
+    /// Descriptions of open files, by descriptors of vsrun's.
+    descriptions: Vec<RawFd>,
+    /// The pool.
+    pool: bool,
+}
+
+impl Known {
+    /// What stands in these.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Kept>) -> Known {
+        let mut known = Known::default();
+        for kept in all {
+            known.behind.extend(&kept.behind);
+            known.descriptions.extend(kept.descriptions.iter().map(|d| d.file.as_raw_fd()));
+            known.pool |= kept.pool.is_some();
+        }
+        known
+    }
+
+    /// Descriptor `fd` of process `pid` is of a description that is known.
+    fn has(&self, pid: Pid, fd: RawFd) -> bool {
+        self.descriptions.iter().any(|&own| is_same_description(own, pid, fd))
+    }
 }
 
 impl Root<'_> {
@@ -222,7 +251,7 @@ impl Kept {
         let mut kept = Kept { shm: root.shm.0.clone(), ..Kept::default() };
         kept.named(root).map_err(told("/dev/shm"))?;
         kept.descriptors(root).map_err(told("open files"))?;
-        if root.pool.1 > 0 {
+        if root.pool.1 > 0 && !root.known.pool {
             let pool = root.pool.0.try_clone().map_err(told("segments"))?;
             let bytes = Bytes::take(&pool, (0, root.pool.1));
             kept.pool = Some((pool, root.pool.1, bytes));
@@ -292,11 +321,6 @@ impl Kept {
         self.named.is_empty() && !self.writes_files
     }
 
-    /// The numbers of what is behind memory that is kept.
-    pub fn behind(&self) -> &[u64] {
-        &self.behind
-    }
-
     /// Bytes that are looked at each time.
     fn size(&self) -> u64 {
         let regions = self.memory.iter().flat_map(|(_, regions)| regions);
@@ -351,7 +375,7 @@ impl Kept {
                 continue;
             }
             // Those are vsrun's. What only names a place has neither place nor flags.
-            if (FIRST_FD..LAST_FD).contains(&fd) || is_path(root.pid, fd) {
+            if (FIRST_FD..LAST_FD).contains(&fd) || is_path(root.pid, fd) || root.known.has(root.pid, fd) {
                 continue;
             }
             let allowed = "the system does not let vsrun share it; in a container: --security-opt seccomp=unconfined";
@@ -377,7 +401,7 @@ impl Kept {
     fn mapped(&mut self, root: &Root) -> io::Result<()> {
         let maps = Mapping::parse_all(&fs::read(format!("/proc/{}/maps", root.pid))?);
         self.writes_files = maps.iter().any(writes_file);
-        let shared: Vec<_> = maps.iter().filter(|m| is_shared(m) && !root.known.contains(&m.inode)).collect();
+        let shared: Vec<_> = maps.iter().filter(|m| is_shared(m) && !root.known.behind.contains(&m.inode)).collect();
         self.behind = shared.iter().map(|m| m.inode).collect();
         let regions: Vec<_> = shared.iter().map(|m| (m.start, m.end)).collect();
         if regions.is_empty() {

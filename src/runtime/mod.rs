@@ -2,6 +2,7 @@
 //! plain data: traces and findings. It never decides what to explore.
 
 mod alone;
+mod apart;
 mod back;
 pub mod checkpoint;
 pub mod cpu;

@@ -175,6 +175,7 @@ pub(super) fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         guide_len: guide_that_fits(schedule.prefix.len(), schedule.guide.len()) as u32,
         timeless: spec.options.timeless,
         states: schedule.states != States::Off,
+        pieces: spec.pieces && schedule.states != States::Off,
         timed: schedule.timed,
         untold: schedule.untold.map_or(0, |at| at.saturating_add(1)),
         loops: schedule.loops.map_or(0, |at| at.saturating_add(1)),
@@ -245,6 +246,8 @@ pub struct Spec {
     pub points: Vec<Point>,
     /// Which operations of different threads come one after the other is noted, see [`Worker::orders`](super::Worker::orders).
     pub orders: bool,
+    /// What makes states differ is noted, see [`Worker::apart`](super::Worker::apart).
+    pub pieces: bool,
 }
 
 impl Spec {

@@ -10,7 +10,8 @@ use vsrun_model::back::{Back, Hinders, Reached, MAX_MARKS, MAX_WANTED};
 use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
-use super::kept::{Kept, Later};
+use super::kept::{Kept, Known, Later};
+use super::tracee::Waited;
 use super::trial::Trial;
 
 /// Processes that stand before their first choice, or have an execution under way from there.
@@ -73,9 +74,9 @@ impl Stood {
     }
 }
 
-/// Numbers of what is behind the memory that these have kept.
-pub(super) fn known(members: &[Member]) -> Vec<u64> {
-    members.iter().flat_map(|member| member.kept.behind()).copied().collect()
+/// What these have kept.
+pub(super) fn known(members: &[Member]) -> Known {
+    Known::of(members.iter().map(|member| &member.kept))
 }
 
 /// A state within an execution that its process can come back to.
@@ -122,8 +123,9 @@ pub(super) struct Marks {
     pub mark: f64,
     /// Bytes of memory that vsrun keeps of one, at most; 0: that is not known.
     pub state_size: u64,
-    /// So many have been made so far.
+    /// So many have been made so far, and before the execution.
     pub made: u64,
+    made_before: u64,
 }
 
 /// Bytes that vsrun keeps of a mark, as long as that is not known, and pages that its process keeps beside those of the first choice.
@@ -133,6 +135,8 @@ const MORE_PAGES: u64 = 64;
 const PAGE: u64 = 4096;
 /// So many times what a mark takes an execution runs before the next one is made, behind where it leaves the one before.
 const APART: f64 = 8.0;
+/// What a mark is taken to take becomes so much of that with each execution without one.
+const FADES: f64 = 0.8;
 /// What a mark takes at least, in ns.
 const LEAST: f64 = 30_000.0;
 
@@ -250,6 +254,10 @@ impl Marks {
 
     /// An execution is over after so many transitions.
     pub fn over(&mut self, taken: u64) {
+        if std::mem::replace(&mut self.made_before, self.made) == self.made {
+            // One that was held up would be the last otherwise.
+            self.mark *= FADES;
+        }
         let (start, Some(since)) = self.began else { return };
         self.began.1 = None;
         if taken > start {
@@ -300,8 +308,8 @@ pub(super) struct GoingBack {
     pub marks: Marks,
     /// Whether they pay.
     pub trial: Trial,
-    /// When the execution that is under way was ordered.
-    pub since: Option<Instant>,
+    /// The CPU time that had been taken when the execution that is under way was ordered, in ns, as long as it is tried whether marks pay.
+    pub spent: Option<f64>,
     /// An execution is under way that goes back, if it can.
     pub under_way: bool,
     /// The execution that is under way, or was last, was asked to.
@@ -314,6 +322,8 @@ pub(super) struct GoingBack {
     pub passed_before: Vec<u32>,
     /// One that goes back has ended.
     pub gone: bool,
+    /// One has that was told to do something, and nobody knows of that yet.
+    pub ended: Option<Waited>,
     /// Why they cannot stand together, in the execution that is under way.
     pub cause: Option<Hinders>,
     /// Pages that executions write.
@@ -393,6 +403,20 @@ mod tests {
             assert!(most as u64 * known.of_vsrun(5000) + 5 * of_each <= memory);
             assert!(of_each >= most as u64 * 384 * PAGE, "{memory}");
         }
+    }
+
+    #[test]
+    fn a_mark_that_was_held_up_is_not_the_last() {
+        let mut marks = Marks { transition: 1e6, mark: 1e9, made: 1, ..Marks::default() };
+        assert!(marks.wanted(0, 21, 0).0.is_empty());
+        // Of the execution that has made it nothing is taken off.
+        marks.over(20);
+        assert_eq!(marks.mark, 1e9);
+        let n = (1..).find(|_| {
+            marks.over(20);
+            !marks.wanted(0, 21, 0).0.is_empty()
+        });
+        assert!(n.is_some_and(|n| (2..25).contains(&n)), "{n:?}");
     }
 
     #[test]

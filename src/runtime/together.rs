@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
-use vsrun_model::back::{Answer, Hinders, Order, Stand, MAX_MEMBERS};
+use vsrun_model::back::{Answer, Hinders, Order, MAX_MEMBERS};
 use vsrun_model::ProcState;
 
 use super::kept::Kept;
 use super::processes::reap;
 use super::stood::{known, Member, Together};
+use super::tracee::{wait_for, Waited};
 use super::worker::Worker;
 
 /// So long an answer is waited for before it is looked whether the process is still there.
@@ -40,22 +40,23 @@ impl Worker {
     }
 
     /// Waits until process `p` has done what it is told to.
-    fn is_done(&self, p: u32) -> Result<(), Hinders> {
+    fn is_done(&mut self, p: u32) -> Result<(), Hinders> {
         loop {
             match self.arena.await_answer(p, GLANCE) {
                 Answer::DONE => return Ok(()),
                 Answer::AWAITED => {}
                 _ => return Err(self.arena.back.why),
             }
-            let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD | WaitPidFlag::WNOHANG;
-            let gone = waitpid(self.real_pid(p), Some(flags));
-            if !matches!(gone, Ok(WaitStatus::StillAlive)) || self.is_to_stop() {
+            let waited = wait_for(self.real_pid(p));
+            if !matches!(waited, Ok(Waited::NothingYet | Waited::Interrupted)) || self.is_to_stop() {
+                // Whoever waits for what comes next of the execution is told.
+                self.back.ended = waited.ok().filter(|waited| matches!(waited, Waited::Changed(..)));
                 return Err(Hinders::GONE);
             }
         }
     }
 
-    /// What a process shares that is to go back, but for memory that the members share with it.
+    /// What a process shares that is to go back, but for what the members share with it.
     ///
     /// # Errors
     /// It cannot be put back.
@@ -84,29 +85,22 @@ impl Worker {
         Ok(Member { pid, kept, state: None })
     }
 
-    /// All of them go back to state `name`, but for the one that had the turn and does when it is let go, if it is the one that has ended the execution
-    /// before; and those that are there, as they have not had the turn since they were.
-    ///
-    /// # Errors
-    /// One of them cannot: why.
-    pub(super) fn all_go_back(&mut self, together: &Together, name: u64) -> Result<(), Hinders> {
-        if self.back.speaker != Some(together.leader) {
-            self.commands(together.leader, Order::STAND)?;
-        }
-        let mut asked = Vec::new();
-        for &p in &together.others {
+    /// All of them go back to state `name` when they have the turn, but for the one that had it there, if it is the one that has ended the execution before, and does
+    /// in any case; and those that are there, or are to go there, as they have not had the turn since.
+    pub(super) fn all_go_back(&mut self, together: &Together, name: u64) {
+        let late = self.arena.back.to + 1;
+        let leader = Some(together.leader).filter(|&leader| self.back.speaker != Some(leader));
+        for &p in together.others.iter().chain(&leader) {
             if self.is_in(p) != Some(name) {
-                self.arena.tell(p, Order::UNDO);
-                asked.push(p);
+                if let Some(place) = self.arena.back.late.get_mut(p as usize) {
+                    *place = late;
+                }
+                self.comes_to(p, name);
             }
         }
-        // They do it beside each other.
-        let done = asked.iter().try_for_each(|&p| self.is_done(p));
-        together.others.iter().for_each(|&p| self.comes_to(p, name));
-        done
     }
 
-    /// The state that process `p` is in, if it is one that has a name: 0 is the first choice, marks are counted from 1 on.
+    /// The state that process `p` is in, or is to go to, if it is one that has a name: 0 is the first choice, marks are counted from 1 on.
     fn is_in(&self, p: u32) -> Option<u64> {
         let moved = self.arena.back.moved.get(p as usize).is_none_or(|&moved| moved != 0);
         let pid = self.real_pid(p);
@@ -122,12 +116,6 @@ impl Worker {
         }
         let members = self.back.stood.iter_mut().flat_map(|stood| &mut stood.members);
         members.filter(|member| member.pid == pid).for_each(|member| member.state = Some(name));
-    }
-
-    /// The execution that is under way cannot begin where it was to, nor can another one.
-    pub(super) fn cannot_go_back(&mut self, why: Hinders) {
-        let back = &mut self.arena.back;
-        (back.stand, back.why, back.holds) = (Stand::GIVEN_UP, why, 0);
     }
 
     /// Ends those that have joined behind the first `n`.

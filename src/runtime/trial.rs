@@ -62,7 +62,7 @@ impl Trial {
         self.left > 0
     }
 
-    /// An execution has taken so many ns, from the order to begin it until it was back; `marked`: it began at a mark or made one. Says whether it is now the
+    /// An execution has taken so many ns of CPU time, from the order to begin it until it was back; `marked`: it began at a mark or made one. Says whether it is now the
     /// other way round.
     pub fn over(&mut self, ns: f64, marked: bool) -> bool {
         if self.left > 0 {

@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::{End, Tid, Uid};
 
+use super::apart::States;
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
 use super::kept::{self, Kept};
@@ -35,7 +36,7 @@ use super::watched::Watched;
 use super::watchpoints::{pieces, Watchlist, Watchpoints};
 use crate::binary::preflight::is_secure_exec;
 use crate::binary::{Modules, SymbolCache};
-use crate::finding::Finding;
+use crate::finding::{Apart, Finding};
 use crate::objects::{Objects, Shown};
 use crate::search::answered;
 
@@ -107,6 +108,8 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    /// What makes states differ, where that is asked for.
+    pub(super) states: Option<States>,
     /// The process that goes back from the end of an execution to its first choice.
     pub(super) back: GoingBack,
     /// Pages of memory that threads have for themselves.
@@ -159,6 +162,7 @@ impl Worker {
         let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
         let launch = launch_spec(&spec, &dir, [input.fd(), out, out], fds, cpu);
         let root = tracee::launch(&launch).map_err(launch_error)?;
+        let states = spec.pieces.then(States::default);
         let mut worker = Worker {
             root: root.pid(),
             state: RootState::take(&arena)?,
@@ -185,6 +189,7 @@ impl Worker {
             tossed: Vec::new(),
             points: Watchpoints::default(),
             list: Watchlist::default(),
+            states,
             told: Told::default(),
             own: OwnPages::default(),
             back: GoingBack::default(),
@@ -218,11 +223,11 @@ impl Worker {
     }
 
     fn keep(&self) -> Result<Kept, StartError> {
-        self.keep_of(self.root, &[]).map_err(StartError::Refused)
+        self.keep_of(self.root, &kept::Known::default()).map_err(StartError::Refused)
     }
 
-    /// What executions share with that process, as it is now, but for memory that is `known`, by what is behind it.
-    pub(super) fn keep_of(&self, pid: Pid, known: &[u64]) -> Result<Kept, String> {
+    /// What executions share with that process, as it is now, but for what is `known`.
+    pub(super) fn keep_of(&self, pid: Pid, known: &kept::Known) -> Result<Kept, String> {
         // Not the file behind /dev/urandom: where the program is in it is the program's.
         let own = [self.arena.fd(), Some(self.pool.as_raw_fd())];
         let own = own.into_iter().flatten().filter_map(|fd| std::fs::metadata(format!("/proc/self/fd/{fd}")).ok());
@@ -345,6 +350,11 @@ impl Worker {
     /// The uses of these that the execution last run has made.
     pub fn watchlist(&self) -> &Watchlist {
         &self.list
+    }
+
+    /// What makes the states differ that its executions have met, if that is asked for.
+    pub fn apart(&mut self) -> Option<Apart> {
+        self.states.as_mut().map(States::compare)
     }
 
     /// Memory is watched.

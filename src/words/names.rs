@@ -7,7 +7,7 @@ use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPAC
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
 /// A thread by its path of creation.
-fn thread_name(world: &World, t: Tid) -> String {
+pub fn thread_name(world: &World, t: Tid) -> String {
     world
         .threads
         .get(t)

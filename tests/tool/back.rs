@@ -7,26 +7,26 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// A directory with programs, removed at the end.
-struct Place {
-    dir: PathBuf,
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
 }
 
 impl Place {
-    fn new(test: &str) -> Place {
+    pub(super) fn new(test: &str) -> Place {
         let dir = std::env::temp_dir().join(format!("vsrun-back-{test}-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a temporary directory");
         Place { dir }
     }
 
     /// Compiles a program of the repository.
-    fn compile(&self, name: &str) {
+    pub(super) fn compile(&self, name: &str) {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests").join(format!("{name}.c"));
         let mut gcc = Command::new("gcc");
         gcc.args(["-O1", "-g", "-pthread", "-o"]).arg(self.dir.join(name)).arg(source);
         assert!(gcc.status().expect("gcc").success());
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         let source = self.dir.join(format!("{name}.c"));
         fs::write(&source, text).expect("a source");
         let mut gcc = Command::new("gcc");
@@ -34,11 +34,11 @@ impl Place {
         assert!(gcc.status().expect("gcc").success());
     }
 
-    fn run(&self, checkpoint: &str, line: &str) -> Value {
+    pub(super) fn run(&self, checkpoint: &str, line: &str) -> Value {
         report(line, self.command(checkpoint, line).output().expect("vsrun"))
     }
 
-    fn command(&self, checkpoint: &str, line: &str) -> Command {
+    pub(super) fn command(&self, checkpoint: &str, line: &str) -> Command {
         let mut vsrun = Command::new("timeout");
         vsrun
             .args(["-s", "KILL", "200", env!("CARGO_BIN_EXE_vsrun"), "--format", "json", "--scenario-dir", checkpoint])
@@ -86,10 +86,14 @@ impl Place {
         (serde_json::from_str(&text).expect("JSON"), scenarios)
     }
 
-    /// Runs it both ways; what rollback gives.
     fn both(&self, line: &str) -> Value {
-        let (rollback, fork) = (self.run("rollback", line), self.run("fork", line));
-        assert_eq!(self.found("rollback", &rollback), self.found("fork", &fork), "{line}");
+        self.both_as("", line)
+    }
+
+    /// Runs it both ways, by rollback with the options `how`; what rollback gives.
+    pub(super) fn both_as(&self, how: &str, line: &str) -> Value {
+        let (rollback, fork) = (self.run("rollback", &format!("{how} {line}")), self.run("fork", line));
+        assert_eq!(self.found("rollback", &rollback), self.found("fork", &fork), "{how} {line}");
         assert_eq!((fork["rolled_back"].as_u64(), &fork["not_rolled_back"]), (Some(0), &Value::Null));
         let _ = fs::remove_dir_all(self.dir.join("rollback"));
         let _ = fs::remove_dir_all(self.dir.join("fork"));
@@ -103,12 +107,12 @@ impl Drop for Place {
     }
 }
 
-fn report(line: &str, output: Output) -> Value {
+pub(super) fn report(line: &str, output: Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
 }
 
-fn number(run: &Value, key: &str) -> u64 {
+pub(super) fn number(run: &Value, key: &str) -> u64 {
     run[key].as_u64().unwrap_or_else(|| panic!("{key}: {run}"))
 }
 

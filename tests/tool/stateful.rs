@@ -47,6 +47,31 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// The same, where one of them counts how often it has failed: no state comes again.
+const COUNTED: &str = r#"
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static struct { long hits; int padding, misses; } stats;
+static void *run(void *x) {
+    pthread_mutex_t *first = x ? &b : &a, *second = x ? &a : &b;
+    for (;;) {
+        pthread_mutex_lock(first);
+        if (pthread_mutex_trylock(second) == 0) break;
+        if (x) stats.misses++;
+        pthread_mutex_unlock(first);
+    }
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+    return 0;
+}
+int main(void) {
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, run, i ? &a : 0);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+    return 0;
+}
+"#;
+
 /// Two threads that let each other go for ever, or three times; between, with a third argument, something is printed.
 const PING_PONG: &str = r#"
 #include <pthread.h>
@@ -237,6 +262,53 @@ fn threads_that_count_cost_what_their_states_are() {
     let wrong = COUNT.replace("return count != n;", "return count == n;");
     let place = Place::new("wrong", &[("count", &wrong)]);
     assert_eq!(told(&place.report("--fail-on-exit --keep-going ./count 4")).0, "assert");
+}
+
+/// A counter keeps states apart that are alike for the program: it is named, with how many states there would be without it, and which two differ in it alone.
+#[test]
+fn what_makes_states_differ_is_named() {
+    let place = Place::new("why", &[("counted", COUNTED), ("back_off", BACK_OFF), ("count", COUNT)]);
+    let report = place.report("--states=why --keep-going --max-depth 300 --max-executions 200 ./counted");
+    let states = &report["states"];
+    let all = states["states"].as_u64().expect("a number");
+    let first = &states["without"][0];
+    let left = first["states"].as_u64().expect("a number");
+    assert_eq!(first["what"], "stats", "{states}");
+    assert!(all > 300 && left * 5 < all && !states["more"].as_bool().expect("a truth"), "{states}");
+    let near = &states["nearest"];
+    assert_eq!(
+        (near["bytes"].as_u64(), near["others"].as_u64(), near["words"].as_array().map(Vec::len)),
+        (Some(1), Some(0), Some(1)),
+        "{near}"
+    );
+    let word = &near["words"][0];
+    assert_eq!(word["what"], "stats.misses", "{near}");
+    // Two that come one after the other; of the first nothing is told before it is counted for the first time.
+    let was = word["is"][0].as_u64().unwrap_or(0);
+    assert_eq!(word["is"][1].as_u64(), Some(was + 1), "{near}");
+    // Without the counter they come again, and the loop is found.
+    assert_eq!(told(&place.report("--states=why ./back_off")).0, "livelock");
+    // Nothing alone does in this one.
+    let text = String::from_utf8_lossy(&place.vsrun("--states=why ./count 2").stdout).into_owned();
+    assert!(text.contains("What makes states differ (12 states told apart)\n    no variable"), "{text}");
+}
+
+/// `--states` alone makes the naive search one of states, or that of nobody's choice; others are refused.
+#[test]
+fn each_state_once_by_an_option() {
+    let place = Place::new("option", &[("count", COUNT)]);
+    let stateful = place.report("./count 4");
+    for line in ["--states --search naive", "--states", "--states=once"] {
+        let output = place.vsrun(&format!("--format json {line} ./count 4"));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((told(&report), &report["search"]), (told(&stateful), &Value::from("stateful")), "{line}");
+        assert_eq!(report["states"], Value::Null, "{line}");
+    }
+    for search in ["optimal", "dpor", "sss", "random"] {
+        let output = place.vsrun(&format!("--states --search {search} ./count 4"));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains("--states goes with"), "{search}: {text}");
+    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Several processes that go back together: by rollback and by fork the same is explored and found. With the vsrun binary.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use super::back::{number, report, Place};
 
 /// Each process looks itself whether its memory is as it was, and what all have done together comes out.
 const SEVERAL: &str = r#"
@@ -122,109 +122,67 @@ int main(void)
 }
 "#;
 
-struct Place {
-    dir: PathBuf,
+/// A thread closes both ends of a pipe; then a child closes all numbers, and its parent all that are left.
+const CLOSES: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int a[2], b[2], turns;
+static void *turn(void *arg)
+{
+    pthread_mutex_lock(&m);
+    if (turns++ == 0) {
+        assert(close(b[0]) == 0);
+        assert(close(b[1]) == 0);
+    }
+    pthread_mutex_unlock(&m);
+    return arg;
 }
-
-impl Place {
-    fn new(test: &str) -> Place {
-        let dir = std::env::temp_dir().join(format!("vsrun-together-{test}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a temporary directory");
-        Place { dir }
-    }
-
-    fn compile(&self, name: &str, source: &Path) {
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O1", "-g", "-pthread", "-o"]).arg(self.dir.join(name)).arg(source);
-        assert!(gcc.status().expect("gcc").success());
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let source = self.dir.join(format!("{name}.c"));
-        fs::write(&source, text).expect("a source");
-        self.compile(name, &source);
-    }
-
-    fn several(&self) {
-        self.write("several", SEVERAL);
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut vsrun = Command::new("timeout");
-        vsrun
-            .args([
-                "-s",
-                "KILL",
-                "200",
-                env!("CARGO_BIN_EXE_vsrun"),
-                "--format",
-                "json",
-                "-j",
-                "1",
-                "--shrink",
-                "0",
-                "--keep-going",
-            ])
-            .args(line.split_whitespace())
-            .current_dir(&self.dir)
-            .stdin(Stdio::null());
-        vsrun
-    }
-
-    fn run(&self, line: &str) -> Value {
-        let output = self.command(line).output().expect("vsrun");
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
-    }
-
-    /// The same from forks; what rollback gives.
-    fn both(&self, how: &str, line: &str) -> Value {
-        let (fork, back) =
-            (self.run(&format!("--checkpoint fork {line}")), self.run(&format!("--checkpoint rollback {how} {line}")));
-        assert_eq!(same(&fork), same(&back), "{how} {line}");
-        assert_eq!(number(&fork, "rolled_back"), 0);
-        back
+static void closes(void)
+{
+    for (int i = 3; i < 1500; i++) {
+        int there = close(i) == 0;
+        assert(there ? i < 512 : i != a[0] && i != a[1]);
     }
 }
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
+int main(void)
+{
+    assert(pipe(a) == 0 && pipe(b) == 0);
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, turn, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    if (fork() == 0) {
+        closes();
+        _exit(0);
     }
+    closes();
+    int status;
+    assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return 0;
 }
-
-fn same(run: &Value) -> Value {
-    let mut run = run.clone();
-    for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back"] {
-        run[key] = Value::Null;
-    }
-    if let Some(notes) = run["notes"].as_array_mut() {
-        notes.retain(|note| !note.as_str().is_some_and(|note| note.contains("the rest would take")));
-    }
-    run
-}
-
-fn number(run: &Value, key: &str) -> u64 {
-    run[key].as_u64().unwrap_or_else(|| panic!("{key}: {run}"))
-}
+"#;
 
 /// Private and shared memory, descriptors that are closed, children that are over, killed, or run another program.
 #[test]
 fn each_process_is_as_it_was() {
-    let place = Place::new("each");
-    place.several();
+    let place = Place::new("together-each");
+    place.write("several", SEVERAL);
     for (line, part) in [
         ("--search optimal --max-executions 400 --race off ./several works 2", 7),
         ("--search optimal --max-executions 400 ./several works 2", 7),
         ("--search random --max-executions 60 ./several works 4", 9),
         ("--search random --max-executions 60 --race off ./several exec 3", 9),
         // Who is killed may hold the mutex.
-        ("--search random --max-executions 60 --race off ./several kill 2", 9),
+        ("--shrink 0 --search random --max-executions 60 --race off ./several kill 2", 9),
     ] {
         // Searches that draw lots begin at the first choice.
         let hows = if line.contains("optimal") { &["", "--marks 1", "--marks 3"][..] } else { &[""] };
         for how in hows {
-            let run = place.both(how, line);
+            let run = place.both_as(how, line);
             let verdict = if line.contains("kill") { "deadlock" } else { "ok" };
             assert_eq!(run["verdict"].as_str(), Some(verdict), "{how} {line}: {run}");
             let all = number(&run, "executions");
@@ -236,14 +194,30 @@ fn each_process_is_as_it_was() {
     }
 }
 
+/// Daemons close all numbers that there are: what is kept of descriptors that are closed, for the next execution, is there for nobody.
+#[test]
+fn all_numbers_are_closed() {
+    let place = Place::new("together-closes");
+    place.write("closes", CLOSES);
+    for how in ["", "--marks 1", "--marks 3"] {
+        // 24 orders of the threads, and 6 in which parent and child close both ends of the pipe that is left.
+        let run = place.both_as(how, "--search optimal ./closes");
+        assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 144), "{how}: {run}");
+        assert!(number(&run, "rolled_back") >= 130, "{how}: {run}");
+    }
+}
+
 /// Bugs in between, which are looked at by an execution that is forked.
 #[test]
 fn philosophers_over_system_v_semaphores() {
-    let place = Place::new("philosophers");
-    place.compile("philosophers", &Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests/philosophers_sysv.c"));
-    for line in ["--search optimal ./philosophers 6", "--search naive --race off ./philosophers 3"] {
+    let place = Place::new("together-philosophers");
+    place.compile("philosophers_sysv");
+    for line in [
+        "--shrink 0 --search optimal ./philosophers_sysv 6",
+        "--shrink 0 --search naive --race off ./philosophers_sysv 3",
+    ] {
         for how in ["", "--marks 2"] {
-            let run = place.both(how, line);
+            let run = place.both_as(how, line);
             assert_eq!(run["verdict"].as_str(), Some("deadlock"), "{how} {line}: {run}");
             assert!(number(&run, "rolled_back") * 10 > number(&run, "executions") * 8, "{how} {line}: {run}");
         }
@@ -253,10 +227,10 @@ fn philosophers_over_system_v_semaphores() {
 /// What processes write there is in the file: the executions are forked, and it is said why.
 #[test]
 fn a_file_that_is_mapped_is_not_put_back() {
-    let place = Place::new("mapped");
+    let place = Place::new("together-mapped");
     place.write("mapped", MAPPED);
     for how in ["", "--marks 1"] {
-        let run = place.both(how, "--search optimal --race off --files real ./mapped");
+        let run = place.both_as(how, "--search optimal --race off --files real ./mapped");
         assert_eq!((run["verdict"].as_str(), number(&run, "rolled_back")), (Some("ok"), 0), "{run}");
         assert_eq!(run["not_rolled_back"], "it uses files or memory that processes share", "{run}");
     }
@@ -265,12 +239,13 @@ fn a_file_that_is_mapped_is_not_put_back() {
 /// A process that waits to go back is killed by somebody else: what it was to do is done by another execution, or vsrun says that somebody has done that.
 #[test]
 fn one_that_is_killed_from_outside() {
-    let place = Place::new("killed");
-    place.several();
-    let line = "--checkpoint rollback --search optimal --race off --max-executions 3000 ./several works 4";
+    let place = Place::new("together-killed");
+    place.write("several", SEVERAL);
+    let line = "--search optimal --race off --max-executions 3000 ./several works 4";
     let (mut went_on, mut told) = (0, 0);
     for pause in [150, 170, 190, 210, 230] {
-        let mut vsrun = place.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun");
+        let mut vsrun =
+            place.command("rollback", line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun");
         let (since, mut killed) = (Instant::now(), false);
         while vsrun.try_wait().expect("vsrun").is_none() {
             if since.elapsed() > Duration::from_millis(pause) && !killed {
@@ -279,14 +254,15 @@ fn one_that_is_killed_from_outside() {
             std::thread::sleep(Duration::from_millis(2));
         }
         let output = vsrun.wait_with_output().expect("vsrun");
-        let run: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+        let code = output.status.code();
+        let run = report(line, output);
         match run["verdict"].as_str() {
             Some("ok") => went_on += 1,
             // In the middle of an execution: no bug of the program's, and no failure of vsrun's.
             _ => {
                 let kinds: Vec<_> =
                     run["bugs"].as_array().into_iter().flatten().map(|bug| bug["kind"].as_str()).collect();
-                assert_eq!((output.status.code(), kinds), (Some(2), vec![Some("environment")]), "{run}");
+                assert_eq!((code, kinds), (Some(2), vec![Some("environment")]), "{run}");
                 told += 1;
             }
         }

@@ -283,7 +283,14 @@ pub fn begin() {
     if (0..RESET_ON_FORK as i64).contains(&policy) {
         (fiber.policy, fiber.rt_priority) = (policy as u8, priority as u8);
     }
+    if policy == i64::from(libc::SCHED_OTHER) {
+        // Who is given the turn does not take the CPU from who gives it, and is about to wait: that would be two switches more.
+        raw!(libc::SYS_sched_setscheduler, 0, libc::SCHED_BATCH, &raw const NO_PRIORITY);
+    }
 }
+
+/// struct sched_param of what is not real-time.
+static NO_PRIORITY: i32 = 0;
 
 /// The name of thread `t` of this process. The kernel knows that of the first one.
 pub fn name_of(t: Tid) -> [u8; 16] {

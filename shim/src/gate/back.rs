@@ -18,9 +18,9 @@ use core::mem::offset_of;
 
 use vsrun_model::arena::{ASIDE_ADDR, BACK_ADDR, FIRST_FD, LAST_FD};
 use vsrun_model::back::{Hinders, Order, Span, Stand, Turn, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
-use vsrun_model::ProcState;
+use vsrun_model::{Pid, ProcState};
 
-use super::{arena, fiber_of, local, machine, stacks, world};
+use super::{arena, fiber_of, local, machine, process_of, stacks, world};
 use crate::gate::fiber as fibers;
 use crate::sys::bare::{bare, copy_page};
 use crate::sys::track::{track, AtMark};
@@ -97,6 +97,8 @@ enum Comes {
     Over,
     /// The process is, and others go on.
     Parks,
+    /// It has the turn, and goes back before it takes it.
+    Late,
 }
 
 /// See [`Apart::stands`].
@@ -228,6 +230,18 @@ pub fn obeys() {
     }
 }
 
+/// The process has been given the turn, and goes back first: see NOTE \[Late\] of `vsrun_model::back`.
+#[inline]
+pub fn is_late() -> bool {
+    track().armed && machine().late(local().pid).is_some()
+}
+
+/// It does. Where it waited there for the turn it still has it, and goes on from where it waited.
+#[cold]
+pub fn catches_up() {
+    leave(Comes::Late);
+}
+
 /// The fiber that goes back takes over for the first time; this returns once for each execution that begins here.
 fn begins_at(base: u32, leads: bool) {
     stacks::forget_the_dead();
@@ -352,7 +366,10 @@ extern "C" fn goes_back() -> ! {
     loop {
         let mut runs = match next() {
             Turn::OBEYS => obey(),
-            _ => has_turn(),
+            _ => {
+                has_turn();
+                true
+            }
         };
         while runs {
             // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
@@ -370,6 +387,10 @@ extern "C" fn goes_back() -> ! {
                 Comes::Parks => {
                     apart().stands = Stands::Over;
                     false
+                }
+                Comes::Late => {
+                    catch_up();
+                    true
                 }
             };
         }
@@ -393,8 +414,11 @@ fn ends() {
     say(Stand::BACK);
 }
 
-/// The process has the turn, where it has stopped. True: the program's fiber goes on.
-fn has_turn() -> bool {
+/// The process has the turn, where it has stopped; the program's fiber goes on.
+fn has_turn() {
+    if machine().late(local().pid).is_some() {
+        return catch_up();
+    }
     match core::mem::replace(&mut apart().stands, Stands::There) {
         Stands::First => {
             if let Err(why) = keep() {
@@ -406,33 +430,45 @@ fn has_turn() -> bool {
         Stands::There => {}
     }
     moves();
-    true
+}
+
+/// The process goes back to where it is in the execution that is under way.
+fn catch_up() {
+    let p = local().pid;
+    let Some(to) = machine().late(p) else { return };
+    is_to_go_back().and_then(|()| come_to(to)).unwrap_or_else(|why| {
+        machine().goes_astray();
+        gives_up(why)
+    });
+    apart().stands = Stands::There;
+    machine().is_not_late(p);
+    if machine().leads(p) {
+        // It is not waiting for the turn there.
+        store(turn_word(p), Turn::NONE);
+        moves();
+    }
+}
+
+fn turn_word(p: Pid) -> u64 {
+    &raw mut process_of(p).turn as u64
 }
 
 /// Does what the process is told to. True: the program's fiber goes on, which waits for its turn.
 fn obey() -> bool {
+    // It is there only then.
+    catch_up();
     let slot = arena().back.slot;
-    let to = arena().back.to;
     let order = arena().back.order;
     let done = match order {
         Order::KEEP => keep(),
         Order::MARK if slot < MAX_MARKS as u32 && take(slot) => Ok(()),
-        Order::UNDO | Order::STAND => is_to_go_back().and_then(|()| come_to(to)),
         _ => Err(Hinders::NONE),
     };
     if order == Order::KEEP && done.is_err() {
         track().armed = false;
     }
-    let goes_on = match order {
-        Order::UNDO => done.is_ok(),
-        Order::STAND => {
-            apart().stands = Stands::There;
-            false
-        }
-        _ => true,
-    };
     answer(done);
-    goes_on
+    true
 }
 
 /// Where it has not been since.
@@ -607,25 +643,53 @@ fn wake() {
     bare(libc::SYS_futex, [machine().stand_word(local().pid), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
 }
 
-/// Waits until the process is given the turn, or told to do something.
+/// Waits until the process is given the turn, or told to do something. One that is late may be given it by another process, as any other; it still has it then.
 fn next() -> Turn {
-    let Some(at) = machine().back_word(local().pid) else { die(0) };
+    let p = local().pid;
+    let Some(at) = machine().back_word(p) else { die(0) };
     loop {
-        match load::<Turn>(at) {
-            Turn::NONE => {
-                bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, Turn::NONE.0.into(), 0, 0, 0]);
-            }
-            Turn::OBEYS => {
-                store_over(at, Turn::OBEYS.0, Turn::NONE.0);
-                if machine().takes_order(local().pid) {
+        // In an execution that does not go back another process has that word.
+        let own = Some(turn_word(p)).filter(|_| world().procs.len > 1);
+        match (load::<Turn>(at), own.map_or(Turn::NONE, load::<Turn>)) {
+            (Turn::NONE, Turn::NONE) => await_words(at, own),
+            (Turn::NONE, Turn::TAKES) if machine().late(p).is_some() => return Turn::TAKES,
+            (Turn::NONE, Turn::TAKES) => await_words(at, None),
+            (Turn::OBEYS, _) | (Turn::NONE, Turn::OBEYS) => {
+                [Some(at), own].iter().flatten().for_each(|&at| store_over(at, Turn::OBEYS.0, Turn::NONE.0));
+                if machine().takes_order(p) {
                     return Turn::OBEYS;
                 }
             }
-            turn => {
+            (turn, _) => {
                 store(at, Turn::NONE);
                 return turn;
             }
         }
+    }
+}
+
+/// Waits until one of the words is another than [`Turn::NONE`], or for nothing.
+fn await_words(at: u64, own: Option<u64>) {
+    /// As the kernel has it.
+    #[repr(C)]
+    struct Word {
+        value: u64,
+        at: u64,
+        flags: u32,
+        reserved: u32,
+    }
+    const FUTEX2_SIZE_U32: u32 = 2;
+    const SOON: [i64; 2] = [0, 1_000_000];
+    let value = u64::from(Turn::NONE.0);
+    let Some(own) = own else {
+        bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, value, 0, 0, 0]);
+        return;
+    };
+    let words = [at, own].map(|at| Word { value, at, flags: FUTEX2_SIZE_U32, reserved: 0 });
+    let done = bare(libc::SYS_futex_waitv, [words.as_ptr() as u64, words.len() as u64, 0, 0, 0, 0]);
+    if done == -i64::from(libc::ENOSYS) || done == -i64::from(libc::EPERM) {
+        // Where that is not allowed.
+        bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, value, SOON.as_ptr() as u64, 0, 0]);
     }
 }
 

@@ -11,10 +11,8 @@
 //!
 //! NOTE \[Unknown\] A process that does not go back, or has done what cannot be undone, tells nothing: then no state is taken for one that was met.
 
-use core::hash::Hash;
-
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::states::{together, Mixer, Purpose};
+use vsrun_model::states::{kind, together, Mixer, Purpose};
 use vsrun_model::ThreadState;
 
 use super::local::{arena, fiber_of, local, machine, process_of, world};
@@ -85,6 +83,18 @@ impl Dead {
             (first..last).for_each(|word| bits[word as usize / 64] |= 1 << (word % 64));
         }
         bits
+    }
+
+    /// Shows what counts of a page, and is not as in `copy`, or no zero.
+    fn each_word(&self, page: u64, copy: Option<u64>, each: &mut dyn FnMut(u64, u64)) {
+        let dead = self.words_of(page);
+        for word in (0..WORDS).filter(|word| dead[word / 64] >> (word % 64) & 1 == 0) {
+            let at = 8 * word as u64;
+            let (is, was) = (load(page + at), copy.map_or(0, |copy| load(copy + at)));
+            if is != was {
+                each(page + at, is);
+            }
+        }
     }
 
     /// The hash of what counts of a page; zeros: it is as in `copy`, or has zeros only.
@@ -158,28 +168,44 @@ fn digest() -> Option<[u64; 2]> {
     if files || world().procs.len != 1 || arena().segments.len > 0 || used > MOST_POOL || arena().plan.watches {
         return None;
     }
+    let tells = machine().tells_pieces();
+    if tells {
+        machine().begins_pieces();
+    }
     let mut mixer = Mixer::new(Purpose::PROCESS);
-    mixer.pair(track().digest()?);
-    mixer.pair(local().digest());
-    mixer.pair(process_of(local().pid).digest());
+    let comes = |mixer: &mut Mixer, piece: u64, pair: [u64; 2]| {
+        mixer.pair(pair);
+        if tells {
+            machine().adds_piece([piece, pair[0]]);
+        }
+    };
+    comes(&mut mixer, kind::KERNEL, track().digest()?);
+    comes(&mut mixer, kind::KERNEL | 1, local().digest());
+    comes(&mut mixer, kind::KERNEL | 2, process_of(local().pid).digest());
     for t in 0..world().threads.len {
         if !matches!(world().threads[t].state, ThreadState::FREE | ThreadState::EXITED) {
-            mixer.pair(fiber_of(t).digest());
+            comes(&mut mixer, kind::REGISTERS | u64::from(t), fiber_of(t).digest());
         }
     }
     if used > 0 {
         let mut pool = Mixer::new(Purpose::POOL);
         (POOL_ADDR..POOL_ADDR + used).step_by(8).for_each(|at| pool.word(load(at)));
-        mixer.pair(pool.digest());
+        comes(&mut mixer, kind::POOL, pool.digest());
     }
     for fd in track().opened_since().chain(since::places()) {
         let place = bare(libc::SYS_lseek, [fd, 0, libc::SEEK_CUR as u64, 0, 0, 0]);
         let flags = [libc::F_GETFD, libc::F_GETFL].map(|asked| bare(libc::SYS_fcntl, [fd, asked as u64, 0, 0, 0, 0]));
-        (fd, place, flags, which_file(fd)).hash(&mut mixer);
+        comes(&mut mixer, kind::DESCRIPTOR | fd, Mixer::of(Purpose::ANY, &(fd, place, flags, which_file(fd))));
     }
     let dead = Dead::now();
     let mut memory = [0; 2];
-    since::each_page(&mut |page, copy| memory = together(memory, dead.page(page, copy))).then_some(())?;
+    since::each_page(&mut |page, copy| {
+        memory = together(memory, dead.page(page, copy));
+        if tells {
+            dead.each_word(page, copy, &mut |at, is| machine().adds_piece([at, is]));
+        }
+    })
+    .then_some(())?;
     mixer.pair(memory);
     Some(mixer.digest())
 }

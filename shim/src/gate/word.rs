@@ -15,7 +15,8 @@ const LOOK: [i64; 2] = [0, 200_000_000];
 pub fn wake(p: Pid) {
     let word = &raw mut process_of(p).turn as u64;
     store(word, Turn::TAKES);
-    raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
+    // One of other executions that goes back may wait there, too.
+    raw!(libc::SYS_futex, word, FUTEX_WAKE, 2);
 }
 
 /// Process `p`, if it waits, is to look.
@@ -40,7 +41,12 @@ pub fn wait(p: Pid, look: Option<fn()>) {
                 store_over(word, Turn::OBEYS.0, Turn::NONE.0);
                 back::obeys();
             }
-            _ => break,
+            _ => {
+                if !back::is_late() {
+                    break;
+                }
+                back::catches_up();
+            }
         }
     }
     store(word, Turn::NONE);

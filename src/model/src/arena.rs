@@ -15,6 +15,7 @@ use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
+use crate::state::pieces::Pieces;
 use crate::state::visited::{State, Visited};
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Orders, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED,
@@ -24,7 +25,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 77;
+pub const VERSION: u32 = 78;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -258,6 +259,8 @@ pub struct Plan {
     pub timeless: bool,
     /// States are told apart, and the execution ends behind its prefix where it comes to one that was met before; see `sched::states`.
     pub states: bool,
+    /// With `states`: what tells them apart is told piece by piece, in [`Arena::pieces`].
+    pub pieces: bool,
     /// 1 + the transitions after which states are not told apart, within the prefix; 0: they are. See `World::untold`.
     pub untold: u32,
     /// The time is a part of them from the beginning: the program looks at the clock, see `World::told_time`.
@@ -585,6 +588,8 @@ pub struct Arena {
     pub met: Table<u64, MAX_MET>,
     /// With [`Plan::states`]: the states that this execution has come to behind its prefix, by how many transitions were made before.
     pub states: [State; MAX_STATES],
+    /// With [`Plan::pieces`]: what tells these apart.
+    pub pieces: Pieces,
     /// All states that were met.
     pub visited: Visited,
 }

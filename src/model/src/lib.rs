@@ -138,7 +138,7 @@ subjects! {
     /// Timers that send signals.
     timer: crate::state::signal;
     /// States that are told apart.
-    states: crate::state::visited, crate::base::mixer;
+    states: crate::state::visited, crate::state::pieces, crate::base::mixer;
     /// What is said of things.
     words: crate::base::words;
 }

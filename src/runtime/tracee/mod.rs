@@ -34,5 +34,5 @@ pub use launch::{fix_auxv, launch, launch_untraced, LaunchError, LaunchSpec, Lau
 pub use numbers::{is_ours, send};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};
 pub use state::{
-    fault_address, sender, wait_any, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited,
+    fault_address, sender, wait_any, wait_for, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited,
 };

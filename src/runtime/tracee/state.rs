@@ -142,13 +142,21 @@ pub enum Waited {
 
 /// Waits for any child or tracee of the calling thread; the heart of a central loop.
 pub fn wait_any(block: bool) -> Result<Waited, TraceError> {
-    let any = Pid::from_raw(-1);
-    match wait_raw(any, if block { 0 } else { libc::WNOHANG }) {
+    wait(Pid::from_raw(-1), if block { 0 } else { libc::WNOHANG })
+}
+
+/// The same for one child, which is not waited for if it has not changed its state.
+pub fn wait_for(pid: Pid) -> Result<Waited, TraceError> {
+    wait(pid, libc::WNOHANG)
+}
+
+fn wait(pid: Pid, flags: libc::c_int) -> Result<Waited, TraceError> {
+    match wait_raw(pid, flags) {
         Ok(Some((pid, status))) => Ok(Waited::Changed(pid, status)),
         Ok(None) => Ok(Waited::NothingYet),
         Err(Errno::ECHILD) => Ok(Waited::NoChildren),
         Err(Errno::EINTR) => Ok(Waited::Interrupted),
-        Err(errno) => Err(TraceError::new("wait", any, errno)),
+        Err(errno) => Err(TraceError::new("wait", pid, errno)),
     }
 }
 

@@ -7,6 +7,9 @@
 //! NOTE \[Several\] Of several processes each goes back by itself, and vsrun sees to it that all of them stand in the same state. The one that has the turn speaks
 //! first ([`Back::stand`]); the others wait for theirs, and get [`Back::order`]s meanwhile. One that was made later joins them at the next
 //! mark, which is its first choice; one that is over stays, as long as there is a state to go back to in which it was not.
+//!
+//! NOTE \[Late\] For the next execution each is told where it goes back to ([`Back::late`]), and does so when it is given the turn, before anything else: until
+//! then nobody sees what it has in memory. So it is woken once only. Should it not be able to, the execution counts for nothing ([`Back::astray`]).
 
 use super::numbers;
 
@@ -51,10 +54,6 @@ numbers! {
     KEEP = 2,
     /// It keeps what it needs to come back to where it is, in place [`Back::slot`], and waits for its turn.
     MARK = 3,
-    /// It goes back ([`Back::to`]), and waits for its turn as it did there.
-    UNDO = 4,
-    /// The same, but it had the turn there: it goes on when it has it.
-    STAND = 5,
 }
 
 numbers! {
@@ -159,6 +158,12 @@ pub struct Back {
     pub given: [u32; MAX_MEMBERS],
     /// How many of them it had taken last: it is told at two words.
     pub taken: [u32; MAX_MEMBERS],
+    /// The one that had the turn in the state from which the execution goes on. Written by vsrun.
+    pub leader: u32,
+    /// Not 0: one could not go back within the execution. Set by the process, cleared by vsrun.
+    pub astray: u32,
+    /// Where each process goes back to when it has the turn, as `to` and one more; 0: nowhere. Written by vsrun, cleared by the process. See NOTE \[Late\].
+    pub late: [u32; MAX_MEMBERS],
     /// What has become of that, in each process. Set to [`Answer::AWAITED`] by vsrun, else written by the process.
     pub answers: [Answer; MAX_MEMBERS],
     /// Not 0: the process has had the turn. Set by the process, cleared by vsrun.

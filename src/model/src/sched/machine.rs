@@ -102,6 +102,29 @@ impl Arena {
         }
     }
 
+    /// Where process `p` goes back to before it does anything else, as `Back::to`; see [`Back::late`](crate::back::Back).
+    #[inline]
+    pub fn late(&self, p: Pid) -> Option<u32> {
+        self.back.late.get(p as usize)?.checked_sub(1)
+    }
+
+    /// It has.
+    pub fn is_not_late(&mut self, p: Pid) {
+        if let Some(late) = self.back.late.get_mut(p as usize) {
+            *late = 0;
+        }
+    }
+
+    /// It had the turn there.
+    pub fn leads(&self, p: Pid) -> bool {
+        self.back.leader == p
+    }
+
+    /// It cannot, so that the execution counts for nothing.
+    pub fn goes_astray(&mut self) {
+        self.back.astray = 1;
+    }
+
     /// What has become of the order of process `p`.
     pub fn answers(&mut self, p: Pid, done: Result<(), Hinders>) {
         if let Err(why) = done {

@@ -92,6 +92,9 @@ impl Arena {
         if plan.orders {
             self.orders.begin();
         }
+        if plan.pieces {
+            self.pieces.clear();
+        }
         (self.world.past_cycles, self.world.timeless) = (plan.past_cycles, plan.timeless);
         self.world.told_time |= plan.timed;
         self.steps.clear();

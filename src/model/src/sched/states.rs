@@ -5,6 +5,7 @@
 use crate::arena::{Arena, MAX_STATES};
 use crate::base::mixer::{Mixer, Purpose};
 use crate::base::NONE;
+use crate::state::pieces::{kind, Piece};
 use crate::state::visited::{Met, State};
 use crate::state::End;
 
@@ -12,6 +13,22 @@ impl Arena {
     /// The state before the next transition is to be told.
     pub fn is_to_tell_state(&self) -> bool {
         self.plan.states && self.taken >= u64::from(self.plan.prefix_len) && self.world.end == End::RUNNING
+    }
+
+    /// What tells the state before the next transition apart is told piece by piece, too.
+    #[inline]
+    pub fn tells_pieces(&self) -> bool {
+        self.plan.pieces && self.is_to_tell_state()
+    }
+
+    /// That begins.
+    pub fn begins_pieces(&mut self) {
+        self.pieces.add([kind::STATE, self.taken]);
+    }
+
+    /// A piece of it.
+    pub fn adds_piece(&mut self, piece: Piece) {
+        self.pieces.add(piece);
     }
 
     /// Within the prefix nobody tells states: from where on they are not told apart is known.
@@ -28,6 +45,10 @@ impl Arena {
         }
         let world = self.world.digest();
         let uses = self.files.digest_of_uses();
+        if self.tells_pieces() {
+            self.world.each_piece(&mut |at, is| self.pieces.add([at, is[0]]));
+            self.pieces.add([kind::USES, uses[0]]);
+        }
         let digest = memory.zip(world).map(|both| Mixer::of(Purpose::STATE, &(both, uses)));
         let at = self.taken as usize;
         let state = State { digest: digest.unwrap_or_default(), progress: self.world.progress.at };

@@ -11,6 +11,7 @@ pub mod footprint;
 pub mod lock;
 pub mod object;
 pub mod orders;
+pub mod pieces;
 pub mod process;
 pub mod progress;
 pub mod queue;

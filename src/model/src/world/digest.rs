@@ -17,6 +17,7 @@ use core::hash::Hash;
 
 use crate::base::mixer::{together, Mixer, Purpose};
 use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED};
+use crate::state::pieces::kind;
 use crate::state::{ObjKind, Object, Order, ProcState, Process, Sharing, Thread, ThreadState, World, DESTROYED, TICKS};
 
 impl World {
@@ -26,6 +27,32 @@ impl World {
         if !self.tells_states() {
             return None;
         }
+        let mut mixer = self.digest_of_rest();
+        let h = &mut mixer;
+        (0..self.threads.len).for_each(|t| self.digest_of_thread(t, h));
+        let all = (0..self.objects.len).map(|id| self.digest_of_object(id));
+        h.pair(all.fold([0; 2], together));
+        Some(mixer.digest())
+    }
+
+    /// Shows a hash of each piece of that, under a number of [`kind`].
+    pub fn each_piece(&self, each: &mut dyn FnMut(u64, [u64; 2])) {
+        each(kind::MODEL, self.digest_of_rest().digest());
+        for t in 0..self.threads.len {
+            let mut mixer = Mixer::new(Purpose::ANY);
+            self.digest_of_thread(t, &mut mixer);
+            each(kind::THREAD | u64::from(t), mixer.digest());
+        }
+        (0..self.objects.len).for_each(|id| each(self.piece_of_object(id), self.digest_of_object(id)));
+    }
+
+    /// The number under which object `id` is shown there.
+    pub fn piece_of_object(&self, id: ObjId) -> u64 {
+        kind::OBJECT | self.name(id)[0] & !kind::MASK
+    }
+
+    /// What no thread has, and no object is.
+    fn digest_of_rest(&self) -> Mixer {
         #[rustfmt::skip]
         let World {
             // What the user has chosen, and what has been noted of the past.
@@ -40,8 +67,8 @@ impl World {
             sent: _, sent_lost: _, kills: _, stirred: _, untold: _, any_ghosts: _, n_cycle: _, n_awaited: _, n_watches: _, n_timers: _, watches: _, free_watch: _,
             signals: _, timers: _,
             timeouts_any, concurrent, flocks_used, any_robust, any_inherits, any_copied_beside, reuses, told_time, now, fired, ids, free_hold, free_queued, free_chunk,
-            free_desc, free_channel, free_fd_page, free_socket, free_message, free_right, last_place, clients, stop_signal, restarts, idle_jumps, threads, procs,
-            objects, holds: _, stream_pairs, semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued, chunks, fd_pages,
+            free_desc, free_channel, free_fd_page, free_socket, free_message, free_right, last_place, clients, stop_signal, restarts, idle_jumps, threads: _, procs,
+            objects: _, holds: _, stream_pairs, semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued, chunks, fd_pages,
             flags_change, libc_is_quiet, listened, met, matched, libc_made, looked_up, descs, channels, free_rings, fifos, sockets, messages, rights, mails,
             socket_serial,
         } = self;
@@ -52,16 +79,13 @@ impl World {
             (now, fired).hash(h);
         }
         (ids, clients, stop_signal, restarts, idle_jumps, last_place).hash(h);
-        (0..threads.len).for_each(|t| self.digest_of_thread(t, h));
         procs.as_slice().iter().for_each(|process| self.digest_of_process(process, h));
-        let all = (0..objects.len).map(|id| self.digest_of_object(id));
-        h.pair(all.fold([0; 2], together));
         (semvals, undos, semsets, names, file_locks, locked_files, descriptions, queues, queued).hash(h);
         (chunks, fd_pages, descs, channels, free_rings, fifos, sockets, messages, rights, stream_pairs).hash(h);
         (flags_change, libc_is_quiet, listened, met, matched, mails, socket_serial, libc_made, looked_up).hash(h);
         (free_hold, free_queued, free_chunk, free_desc, free_channel, free_fd_page).hash(h);
         (free_socket, free_message, free_right).hash(h);
-        Some(mixer.digest())
+        mixer
     }
 
     /// States are told apart here: who goes round comes back to one. Where they are not, who goes round gives way.
