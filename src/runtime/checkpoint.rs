@@ -223,9 +223,15 @@ impl ArenaMap {
         self.back.leader = p;
         // SAFETY: the word lies in the mapping.
         unsafe { std::ptr::write_volatile(&raw mut (*self.memory.as_ptr()).back.stand, Stand::RUNS) };
-        // One that is late sees its turn wherever it waits.
+        // One that is late sees its turn wherever it waits, once it looks.
         let late = self.back.late.get(p as usize).is_some_and(|&late| late != 0);
         self.set_words(p, Turn::TAKES, (!late, late));
+        if late {
+            if let Some(word) = self.back.words.get_mut(p as usize) {
+                // SAFETY: the kernel only uses the address.
+                unsafe { libc::syscall(libc::SYS_futex, &raw mut *word, libc::FUTEX_WAKE, 1) };
+            }
+        }
     }
 
     /// Tells process `p` to do something; what becomes of it is [`ArenaMap::await_answer`]'s to say.

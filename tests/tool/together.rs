@@ -166,6 +166,30 @@ int main(void)
 }
 "#;
 
+/// Before its first choice there is one process; two threads each make another one.
+const LATER: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *forks(void *code)
+{
+    if (fork() == 0)
+        _exit(*(int *)code);
+    return code;
+}
+int main(void)
+{
+    int codes[2] = {1, 2}, sum = 0, status;
+    pthread_t t;
+    pthread_create(&t, NULL, forks, &codes[1]);
+    forks(&codes[0]);
+    while (wait(&status) > 0)
+        sum = 10 * sum + WEXITSTATUS(status);
+    return sum;
+}
+"#;
+
 /// Private and shared memory, descriptors that are closed, children that are over, killed, or run another program.
 #[test]
 fn each_process_is_as_it_was() {
@@ -204,6 +228,20 @@ fn all_numbers_are_closed() {
         let run = place.both_as(how, "--search optimal ./closes");
         assert_eq!((run["verdict"].as_str(), number(&run, "executions")), (Some("ok"), 144), "{how}: {run}");
         assert!(number(&run, "rolled_back") >= 130, "{how}: {run}");
+    }
+}
+
+/// The only process that goes back is over, and another one ends the execution: it goes back when it is told to go on.
+#[test]
+fn one_that_is_over_when_another_one_ends_the_execution() {
+    let place = Place::new("together-later");
+    place.write("later", LATER);
+    for how in ["", "--marks 1"] {
+        let run = place.both_as(how, "--search optimal --race off --max-executions 3000 ./later");
+        let (all, back) = (number(&run, "executions"), number(&run, "rolled_back"));
+        assert!(run["verdict"] == "ok" && all > 1000 && back * 10 > all * 9, "{how}: {run}");
+        let different = run["outcomes"]["different"].as_u64();
+        assert_eq!(different, Some(3), "{how}: {run}");
     }
 }
 

@@ -649,7 +649,7 @@ fn next() -> Turn {
     let Some(at) = machine().back_word(p) else { die(0) };
     loop {
         // In an execution that does not go back another process has that word.
-        let own = Some(turn_word(p)).filter(|_| world().procs.len > 1);
+        let own = Some(turn_word(p)).filter(|_| machine().late(p).is_some() || world().procs.len > 1);
         match (load::<Turn>(at), own.map_or(Turn::NONE, load::<Turn>)) {
             (Turn::NONE, Turn::NONE) => await_words(at, own),
             (Turn::NONE, Turn::TAKES) if machine().late(p).is_some() => return Turn::TAKES,
