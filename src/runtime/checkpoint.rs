@@ -223,15 +223,9 @@ impl ArenaMap {
         self.back.leader = p;
         // SAFETY: the word lies in the mapping.
         unsafe { std::ptr::write_volatile(&raw mut (*self.memory.as_ptr()).back.stand, Stand::RUNS) };
-        // One that is late sees its turn wherever it waits, once it looks.
+        // One that is late may wait at either, and takes the turn at that of the world, which is the last to be set.
         let late = self.back.late.get(p as usize).is_some_and(|&late| late != 0);
-        self.set_words(p, Turn::TAKES, (!late, late));
-        if late {
-            if let Some(word) = self.back.words.get_mut(p as usize) {
-                // SAFETY: the kernel only uses the address.
-                unsafe { libc::syscall(libc::SYS_futex, &raw mut *word, libc::FUTEX_WAKE, 1) };
-            }
-        }
+        self.set_words(p, Turn::TAKES, late);
     }
 
     /// Tells process `p` to do something; what becomes of it is [`ArenaMap::await_answer`]'s to say.
@@ -244,13 +238,13 @@ impl ArenaMap {
             *given = given.wrapping_add(1);
         }
         // Whichever of the two it waits at.
-        self.set_words(p, Turn::OBEYS, (true, true));
+        self.set_words(p, Turn::OBEYS, true);
     }
 
-    /// Sets the word of process `p` for going back, its word within executions, or both.
-    fn set_words(&mut self, p: u32, turn: Turn, (back, own): (bool, bool)) {
-        let word = self.back.words.get_mut(p as usize).filter(|_| back).map(|word| &raw mut *word);
-        let own = own.then(|| &raw mut self.world.procs[p].own.turn);
+    /// Sets the word of process `p` for going back, and its word within executions.
+    fn set_words(&mut self, p: u32, turn: Turn, both: bool) {
+        let word = self.back.words.get_mut(p as usize).map(|word| &raw mut *word);
+        let own = both.then(|| &raw mut self.world.procs[p].own.turn);
         for word in [word, own].into_iter().flatten() {
             // SAFETY: the word lies in the mapping; the kernel only uses its address.
             unsafe {

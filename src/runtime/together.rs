@@ -129,6 +129,9 @@ impl Worker {
     /// Before an execution that does not go back. One process that has spoken last waits at a word of its own; any other would take the turns of that execution
     /// for its own.
     pub(super) fn stand_aside(&mut self) {
+        // Nobody in that execution is to take one that stands for one of its own.
+        self.arena.back.late.fill(0);
+        self.back.stood.iter_mut().flat_map(|stood| &mut stood.members).for_each(|member| member.state = None);
         self.arena.back.holds = 0;
         if self.back.processes() > 1 || self.back.speaker.is_none() {
             self.end_standing();

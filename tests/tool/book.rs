@@ -237,7 +237,7 @@ fn every_page_is_in_the_book_once() {
 fn options_of(arguments: &[&str]) -> BTreeSet<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_vsrun")).args(arguments).arg("--help").output().expect("vsrun");
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
-    let first = text.lines().filter_map(|line| line.trim_start().split([' ', ',']).next());
+    let first = text.lines().filter_map(|line| line.trim_start().split([' ', ',', '[']).next());
     let second = text.lines().filter_map(|line| line.trim_start().split_once(", ")?.1.split(' ').next());
     first.chain(second).filter(|word| word.starts_with("--")).map(String::from).collect()
 }

@@ -442,15 +442,17 @@ fn catch_up() {
     });
     apart().stands = Stands::There;
     machine().is_not_late(p);
+    // Where it has read the turn at the other one this was set before: see `word::wake`.
+    store(machine().back_word(p).unwrap_or_else(|| die(0)), Turn::NONE);
     if machine().leads(p) {
         // It is not waiting for the turn there.
-        store(turn_word(p), Turn::NONE);
+        let own = &raw mut process_of(p).turn as u64;
+        while load::<Turn>(own) != Turn::TAKES {
+            await_word(own);
+        }
+        store(own, Turn::NONE);
         moves();
     }
-}
-
-fn turn_word(p: Pid) -> u64 {
-    &raw mut process_of(p).turn as u64
 }
 
 /// Does what the process is told to. True: the program's fiber goes on, which waits for its turn.
@@ -643,24 +645,20 @@ fn wake() {
     bare(libc::SYS_futex, [machine().stand_word(local().pid), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
 }
 
-/// Waits until the process is given the turn, or told to do something. One that is late may be given it by another process, as any other; it still has it then.
+/// Waits until the process is given the turn, or told to do something.
 fn next() -> Turn {
     let p = local().pid;
     let Some(at) = machine().back_word(p) else { die(0) };
     loop {
-        // In an execution that does not go back another process has that word.
-        let own = Some(turn_word(p)).filter(|_| machine().late(p).is_some() || world().procs.len > 1);
-        match (load::<Turn>(at), own.map_or(Turn::NONE, load::<Turn>)) {
-            (Turn::NONE, Turn::NONE) => await_words(at, own),
-            (Turn::NONE, Turn::TAKES) if machine().late(p).is_some() => return Turn::TAKES,
-            (Turn::NONE, Turn::TAKES) => await_words(at, None),
-            (Turn::OBEYS, _) | (Turn::NONE, Turn::OBEYS) => {
-                [Some(at), own].iter().flatten().for_each(|&at| store_over(at, Turn::OBEYS.0, Turn::NONE.0));
+        match load::<Turn>(at) {
+            Turn::NONE => await_word(at),
+            Turn::OBEYS => {
+                store_over(at, Turn::OBEYS.0, Turn::NONE.0);
                 if machine().takes_order(p) {
                     return Turn::OBEYS;
                 }
             }
-            (turn, _) => {
+            turn => {
                 store(at, Turn::NONE);
                 return turn;
             }
@@ -668,29 +666,15 @@ fn next() -> Turn {
     }
 }
 
-/// Waits until one of the words is another than [`Turn::NONE`], or for nothing.
-fn await_words(at: u64, own: Option<u64>) {
-    /// As the kernel has it.
-    #[repr(C)]
-    struct Word {
-        value: u64,
-        at: u64,
-        flags: u32,
-        reserved: u32,
-    }
-    const FUTEX2_SIZE_U32: u32 = 2;
-    const SOON: [i64; 2] = [0, 1_000_000];
-    let value = u64::from(Turn::NONE.0);
-    let Some(own) = own else {
-        bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, value, 0, 0, 0]);
-        return;
-    };
-    let words = [at, own].map(|at| Word { value, at, flags: FUTEX2_SIZE_U32, reserved: 0 });
-    let done = bare(libc::SYS_futex_waitv, [words.as_ptr() as u64, words.len() as u64, 0, 0, 0, 0]);
-    if done == -i64::from(libc::ENOSYS) || done == -i64::from(libc::EPERM) {
-        // Where that is not allowed.
-        bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, value, SOON.as_ptr() as u64, 0, 0]);
-    }
+/// Waits until the word may be another than [`Turn::NONE`].
+fn await_word(at: u64) {
+    bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, Turn::NONE.0.into(), 0, 0, 0]);
+}
+
+/// The word at which process `p` may wait to be told that it has the turn, beside that of the world. `None`: it waits at that one only.
+#[inline]
+pub fn other_word(p: Pid) -> Option<u64> {
+    machine().late(p).and_then(|_| machine().back_word(p))
 }
 
 /// Keeps what vsrun has said is to be put back, and lets the kernel watch for writes.

@@ -13,10 +13,14 @@ const LOOK: [i64; 2] = [0, 200_000_000];
 
 /// Gives the turn to process `p`: its kernel thread goes on with fiber `World::current`.
 pub fn wake(p: Pid) {
+    // That of the world is the last, as it takes the turn there, wherever it waits.
+    if let Some(word) = back::other_word(p) {
+        store(word, Turn::TAKES);
+        raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
+    }
     let word = &raw mut process_of(p).turn as u64;
     store(word, Turn::TAKES);
-    // One of other executions that goes back may wait there, too.
-    raw!(libc::SYS_futex, word, FUTEX_WAKE, 2);
+    raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
 }
 
 /// Process `p`, if it waits, is to look.
