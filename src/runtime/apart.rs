@@ -17,7 +17,7 @@ const MOST_THINGS: usize = 10;
 /// Most words that are told of two states.
 const MOST_WORDS: usize = 8;
 /// Most pairs of states that are compared.
-const MOST_PAIRS: usize = 200_000;
+const MOST_PAIRS: usize = 20_000;
 
 /// A state that was met.
 struct State {
@@ -66,6 +66,7 @@ impl States {
             pieces.sort_unstable();
             self.all.push(State { execution: self.executions, transitions, pieces });
         }
+        self.more |= arena.pieces.is_full();
     }
 
     fn name(&mut self, arena: &Arena, root: Pid) {
@@ -168,7 +169,8 @@ impl States {
         without.sort();
         let mut pairs = BTreeSet::new();
         for &(.., thing) in &without {
-            let mut alike: HashMap<u64, Vec<usize>> = HashMap::new();
+            // In an order that is the same each time.
+            let mut alike: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
             sums.iter().enumerate().for_each(|(i, sums)| alike.entry(rest(thing, sums)).or_default().push(i));
             for group in alike.values() {
                 let near =

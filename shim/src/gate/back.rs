@@ -364,18 +364,19 @@ extern "C" fn goes_back() -> ! {
         (false, _) => answer(Ok(())),
     }
     loop {
-        let mut runs = match next() {
+        match next() {
             Turn::OBEYS => obey(),
-            _ => {
-                has_turn();
-                true
-            }
-        };
+            _ => has_turn(),
+        }
+        let mut runs = true;
         while runs {
             // SAFETY: the program's fiber has left itself there, and what is on its stack has been put back.
             unsafe { fibers::switch_context(&raw mut apart().own, apart().program, apart().fs) };
             runs = match apart().comes {
-                Comes::Obeys => obey(),
+                Comes::Obeys => {
+                    obey();
+                    true
+                }
                 Comes::Marks => {
                     apart().stands = Stands::There;
                     !make_mark()
@@ -455,8 +456,8 @@ fn catch_up() {
     }
 }
 
-/// Does what the process is told to. True: the program's fiber goes on, which waits for its turn.
-fn obey() -> bool {
+/// Does what the process is told to; the program's fiber goes on, which waits for its turn.
+fn obey() {
     // It is there only then.
     catch_up();
     let slot = arena().back.slot;
@@ -470,7 +471,6 @@ fn obey() -> bool {
         track().armed = false;
     }
     answer(done);
-    true
 }
 
 /// Where it has not been since.

@@ -61,6 +61,11 @@ impl<const N: usize> Listed<N> {
         }
     }
 
+    /// There were more.
+    pub fn is_full(&self) -> bool {
+        self.full != 0
+    }
+
     /// All states that are there as a whole, each with the transitions before it.
     pub fn states(&self) -> impl Iterator<Item = (u64, &[Piece])> {
         let all = &self.all[..(self.len as usize).min(N)];
@@ -89,10 +94,11 @@ mod tests {
             pieces.add(piece);
         }
         assert_eq!(shown(&pieces), [(3, 2), (4, 2)]);
+        assert!(!pieces.is_full());
         pieces.add([kind::POOL, 1]);
-        assert_eq!(shown(&pieces), [(3, 2)]);
+        assert_eq!((shown(&pieces), pieces.is_full()), (vec![(3, 2)], true));
         pieces.clear();
-        assert_eq!(shown(&pieces), []);
+        assert_eq!((shown(&pieces), pieces.is_full()), (vec![], false));
         (0..8).for_each(|n| pieces.add([if n == 0 { kind::STATE } else { n }, n]));
         assert_eq!(shown(&pieces), vec![]);
     }
