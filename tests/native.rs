@@ -364,15 +364,17 @@ fn what_was_found_is_explored() {
     }
 }
 
-/// What vsrun prints of a program of threads, whose executions begin as the options say, without what depends on that.
-fn begun(place: &Place, options: &str, program: &str) -> (Value, u64) {
+/// What vsrun prints of a program, of which it runs so many executions at the most that begin as the options say, without what depends on that; how many
+/// began at marks.
+fn begun(place: &Place, options: &str, executions: u64, program: &str) -> (Value, u64) {
     // Scenarios have other names where there are some already.
     let scenarios = place.dir.join("scenarios");
     let _ = fs::remove_dir_all(&scenarios);
     let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
         .args("--keep-going --format json --timeouts any --race off --search optimal -j 1 --shrink 0".split(' '))
-        .args(["--max-executions", "300", "--output", "/dev/null", "--scenario-dir"])
+        .args(["--max-executions", &executions.to_string(), "--output", "/dev/null", "--scenario-dir"])
         .arg(&scenarios)
+        .arg("--checkpoint")
         .args(options.split(' '))
         .arg("--")
         .arg(place.driver())
@@ -383,15 +385,18 @@ fn begun(place: &Place, options: &str, program: &str) -> (Value, u64) {
     let mut report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{program} {options}: {e}: {}", String::from_utf8_lossy(&output.stderr)));
     let marks = report["from_marks"].as_u64().unwrap_or(0);
-    for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back", "notes"] {
+    for key in ["seconds", "rolled_back", "copied", "from_marks", "marks_without_room", "not_rolled_back", "notes"] {
         report[key] = Value::Null;
     }
     (report, marks)
 }
 
-/// Draws programs of threads, `cases` of every `nth` family, and explores each from forks and from marks; says what differs, and how many
-/// executions began at marks.
-fn begins_alike(cases: u64, nth: usize) -> (Vec<String>, u64) {
+/// Ways to begin executions: options, how many executions.
+type Ways<'a> = &'a [(&'a str, u64)];
+
+/// Draws programs, `cases` of threads and as many of all kinds of every `nth` family, and explores each from forks and in other ways; says what differs, and how
+/// many executions began at marks.
+fn begins_alike(cases: u64, nth: usize, ways: Ways<'_>) -> (Vec<String>, u64) {
     let (place, seed) = (Place::new("begins"), setting("VSRUN_NATIVE_SEED", 1));
     let (mut wrong, mut marks) = (Vec::new(), 0);
     for (f, family) in FAMILIES.iter().enumerate().step_by(nth) {
@@ -400,22 +405,25 @@ fn begins_alike(cases: u64, nth: usize) -> (Vec<String>, u64) {
         for case in 0..2 * cases {
             let drawn = if case % 2 == 0 { &threads } else { family };
             let program = drawn.draw(&mut Rng(seed * 1_000_003 + f as u64 * 7919 + case / 2));
-            let (forked, _) = begun(&place, "--checkpoint fork", &program);
-            for how in ["--checkpoint rollback --marks 1", "--checkpoint rollback --marks 2"] {
-                let (marked, n) = begun(&place, how, &program);
+            let mut forked: BTreeMap<u64, Value> = BTreeMap::new();
+            for &(way, executions) in ways {
+                let forked = forked.entry(executions).or_insert_with(|| begun(&place, "fork", executions, &program).0);
+                let (other, n) = begun(&place, way, executions, &program);
                 marks += n;
-                if marked != forked {
-                    wrong.push(format!("{}: '{program}' {how}:\n  {forked}\n  {marked}", family.name));
+                if other != *forked {
+                    wrong.push(format!("{}: '{program}' {way}:\n  {forked}\n  {other}", family.name));
+                    eprintln!("{}", wrong.last().unwrap());
                 }
             }
         }
+        eprintln!("{}: {} programs, {} differ so far", family.name, 2 * cases, wrong.len());
     }
     (wrong, marks)
 }
 
 #[test]
 fn what_is_explored_does_not_depend_on_how_executions_begin() {
-    let (wrong, marks) = begins_alike(1, 3);
+    let (wrong, marks) = begins_alike(1, 3, &[("rollback --marks 1", 300), ("rollback --marks 2", 300)]);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(marks > 100, "{marks}");
 }
@@ -423,7 +431,17 @@ fn what_is_explored_does_not_depend_on_how_executions_begin() {
 #[test]
 #[ignore = "a hunt: VSRUN_NATIVE_CASES programs of each family"]
 fn what_is_explored_does_not_depend_on_how_executions_begin_in_many_programs() {
-    let (wrong, marks) = begins_alike(setting("VSRUN_NATIVE_CASES", 4), 1);
+    // To start a program takes 25 ms.
+    let ways = [
+        ("rollback --marks 1", 300),
+        ("rollback --marks 2", 300),
+        ("rollback", 300),
+        ("rollback --checkpoint-memory 0", 300),
+        ("copies", 300),
+        ("copies --marks 1", 100),
+        ("replay", 20),
+    ];
+    let (wrong, marks) = begins_alike(setting("VSRUN_NATIVE_CASES", 4), 1, &ways);
     println!("{marks} executions began at marks");
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

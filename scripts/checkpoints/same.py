@@ -9,7 +9,7 @@ from c_tests import Failed, bugs, cases, compiled, explored
 vsrun, tests, work, word, short = sys.argv[1:6]
 # A sample of kinds of operations, memory and ends.
 DOZEN = "back_marks back_memory barrier cond_two_waiters lockcount philosophers_threads producers_consumers race_behind_circle rwlock_cross signal_mutex".split()
-WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"]]
+WAYS = [["fork"], ["rollback"], ["rollback", "--marks", "1"], ["rollback", "--marks", "3"], ["copies"], ["copies", "--marks", "1"]]
 # Where the clock or a lot decides, or there is one execution only, there is nothing to compare.
 OTHERS = ["--once", "--time", "--checkpoint", "--save", "--resume", "--output", "-j", "--guard-arena", "--divergence-timeout"]
 SECONDS = 60
@@ -24,7 +24,7 @@ def told(words, keys):
     same = {"exit": status} | {key: report[key] for key in ("verdict", "complete", "incomplete_reasons", "executions", "transitions", "sleep_blocked")}
     same["bugs"] = bugs(report)
     same["outcomes"] = (report.get("outcomes") or {}).get("different")
-    return same, report["from_marks" if "--marks" in words else "rolled_back"]
+    return same, report["from_marks" if "--marks" in words else "copied" if "copies" in words else "rolled_back"]
 
 
 compared, differ, failed, back, left_out = 0, 0, 0, {}, 0

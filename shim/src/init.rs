@@ -11,8 +11,7 @@ use crate::calls::{
     claims, clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss,
 };
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{cpuid, end, inject, late, pages, shield, signal, touch, tsc, watched};
-use crate::sys::errno::EAGAIN;
+use crate::gate::{birth, copies, cpuid, end, inject, late, pages, shield, signal, touch, tsc, watched};
 use crate::sys::{bind, complain, die, elf, fs_base, load, names, origin, raw, store};
 use crate::{net, rewrite};
 
@@ -76,7 +75,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     names::lead_here();
     signal::install_net(net::on_sigsys as *const () as u64);
     signal::install_faults();
-    process::arm();
+    birth::arm();
     tsc::arm();
     cpuid::arm();
     if local().phase == Phase::Running {
@@ -129,11 +128,12 @@ fn enter_world() {
         machine().segments_left(l.pid);
         model().exec(t);
         fiber().name = [0; 16];
+        copies::follows();
         l.phase = Phase::Running;
     }
     fiber().fs = fs_base();
     fiber().clear_tid = 0;
-    process::tell_faults();
+    birth::tell_faults();
 }
 
 /// The sixteen bytes of AT_RANDOM are the same in every run.
@@ -211,8 +211,6 @@ fn watch_alone() {
     signal::install_traps();
 }
 
-const CLONE_PARENT: u64 = 0x8000;
-
 /// The root: forks executions until it is killed. Returns in each execution.
 fn serve() {
     let [command, ready, forked] = machine().root_words();
@@ -255,7 +253,7 @@ fn serve() {
         if !matches!(order, Command::RUN | Command::RUN_TRACED | Command::RUN_TELLING) {
             continue;
         }
-        let child = fork();
+        let child = birth::brother();
         if child == 0 {
             raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &0u64 as *const u64, 0, 8);
             begin(order);
@@ -265,23 +263,9 @@ fn serve() {
     }
 }
 
-/// The process of an execution, or a negative error number. Those of the one before may still count for a moment.
-fn fork() -> i64 {
-    const TRIES: u32 = 50;
-    const PAUSE: [i64; 2] = [0, 10_000_000];
-    for _ in 1..TRIES {
-        let child = raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
-        if child != EAGAIN {
-            return child;
-        }
-        raw!(libc::SYS_nanosleep, PAUSE.as_ptr(), 0);
-    }
-    raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0)
-}
-
 /// First steps of an execution.
 fn begin(order: Command) {
-    process::live_with_vsrun();
+    birth::live_with_vsrun();
     raw!(libc::SYS_setsid);
     if order == Command::RUN_TRACED {
         raw!(libc::SYS_ptrace, 0, 0, 0, 0);
@@ -295,5 +279,5 @@ fn begin(order: Command) {
         end::bug(b"the root was not the thread that has the turn");
     }
     mail::clear();
-    process::arm();
+    birth::arm();
 }

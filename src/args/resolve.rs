@@ -207,7 +207,7 @@ fn check_stateful(config: &Config) -> Result<(), UsageError> {
         // What was done to memory before a state is no part of it.
         return Err(UsageError::refused("--search stateful does not watch memory: it goes with --race off"));
     }
-    if matches!(config.checkpoint, Checkpoint::Fork | Checkpoint::Replay) {
+    if matches!(config.checkpoint, Checkpoint::Fork | Checkpoint::Replay | Checkpoint::Copies) {
         return Err(UsageError::refused(
             "--search stateful tells states by what differs from the first one: it goes with --checkpoint auto or rollback",
         ));

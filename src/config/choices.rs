@@ -37,7 +37,7 @@ pub enum CpuName {
 /// How executions come to where they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Checkpoint {
-    /// By rollback, after the first executions of a worker, which are forks.
+    /// By rollback, after the first executions of a worker, which are forks; by copies where processes cannot go back.
     Auto,
     /// Each is a fork of the program as it stands before its main.
     Fork,
@@ -45,6 +45,8 @@ pub enum Checkpoint {
     Replay,
     /// A process puts back what it has written since its first choice; a fork where it cannot.
     Rollback,
+    /// Each is a copy of the processes as they stood at the first choice, or within the execution before, which stand still there.
+    Copies,
 }
 
 /// What `--states` asks for.

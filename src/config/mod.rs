@@ -159,7 +159,8 @@ pub struct Config {
     #[arg(long, help_heading = "Memory that threads share")]
     pub guard_arena: bool,
     /// How executions come to where they begin: rollback (in one process, which puts back what it has written since its first choice, or since it
-    /// left the way of the next one), fork (each a copy of the program before its main), replay (each starts the program), auto (rollback, after 8)
+    /// left the way of the next one), copies (of processes that stand still there), fork (each a copy of the program before its main), replay (each
+    /// starts the program), auto (rollback, after 8, and copies where a process cannot go back)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
     /// Memory that the states within executions which the next ones go on from may take, of all workers together: bytes, or with K, M or G; 0: there

@@ -105,6 +105,8 @@ pub(super) struct State {
 pub struct WentBack {
     /// So many by rollback.
     pub executions: u64,
+    /// So many by copies of processes that stand still.
+    pub copied: u64,
     /// So many from within the execution before.
     pub from_marks: u64,
     /// In so many there was no room for a state that the next one could have gone on from.
@@ -117,8 +119,9 @@ impl WentBack {
     /// One more is over.
     pub fn note(&mut self, back: GoesBack) {
         match back {
-            GoesBack::Did { from_mark, no_room } => {
-                self.executions += 1;
+            GoesBack::Did { from_mark, no_room, copied } => {
+                self.executions += u64::from(!copied);
+                self.copied += u64::from(copied);
                 self.no_room += u64::from(no_room);
                 self.from_marks += u64::from(from_mark);
             }

@@ -119,6 +119,7 @@ pub(super) fn summary(
         broken_off: counts.broken_off.filter(|_| matches!(stop, Stop::Bound(Reason::Time) | Stop::Interrupted)),
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         rolled_back: state.back.executions,
+        copied: state.back.copied,
         from_marks: state.back.from_marks,
         marks_without_room: state.back.no_room,
         not_rolled_back: state.back.hindered.clone(),

@@ -130,6 +130,8 @@ pub struct Summary {
     pub workers: u32,
     /// Executions of this run that began where the one before had gone back to.
     pub rolled_back: u64,
+    /// Executions of copies of processes that stand still.
+    pub copied: u64,
     /// Of these, executions that went on from a state within the one before.
     pub from_marks: u64,
     /// Executions without room for a state that the next one could have gone on from.

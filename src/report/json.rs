@@ -51,6 +51,7 @@ pub fn object(summary: &Summary) -> Value {
     object["drawn"] = summary.drawn.into();
     object["preemptions_covered"] = summary.covered.map(|covered| covered.preemptions).into();
     object["rolled_back"] = summary.rolled_back.into();
+    object["copied"] = summary.copied.into();
     object["from_marks"] = summary.from_marks.into();
     object["marks_without_room"] = summary.marks_without_room.into();
     object["not_rolled_back"] = summary.not_rolled_back.clone().into();
@@ -287,7 +288,7 @@ mod tests {
         let contract =
             "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
                         transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through \
-                        drawn preemptions_covered rolled_back from_marks marks_without_room not_rolled_back reached_end cut_off";
+                        drawn preemptions_covered rolled_back copied from_marks marks_without_room not_rolled_back reached_end cut_off";
         assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);

@@ -124,6 +124,7 @@ pub fn summary() -> Summary {
         max_depth: 9,
         workers: 1,
         rolled_back: 0,
+        copied: 0,
         from_marks: 0,
         marks_without_room: 0,
         not_rolled_back: None,

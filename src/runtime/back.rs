@@ -10,6 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeValLike;
 use nix::time::ClockId;
 use nix::unistd::Pid;
@@ -53,6 +54,8 @@ pub enum GoesBack {
         from_mark: bool,
         /// Marks would have paid, and there was no room for one.
         no_room: bool,
+        /// It does not go back: its originals stand still.
+        copied: bool,
     },
     /// It could not: why.
     Hindered(String),
@@ -68,14 +71,19 @@ pub(super) enum Awaited {
 
 impl Worker {
     /// The schedule is run by a process that goes back, if there can be one.
-    pub(super) fn may_go_back(&self, tells: bool) -> bool {
+    pub(super) fn may_go_back(&mut self, tells: bool) -> bool {
+        self.back.copies |= self.spec.checkpoint == Checkpoint::Copies;
         let back = &self.back;
         let wanted = match self.spec.checkpoint {
-            Checkpoint::Rollback => true,
+            // What tells states is a process that goes back.
+            _ if tells && back.copies => false,
+            Checkpoint::Rollback | Checkpoint::Copies => true,
             Checkpoint::Auto => tells || self.runs > FIRST,
             Checkpoint::Fork | Checkpoint::Replay => false,
         };
-        wanted && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
+        // What is written to real files, or goes to the kernel, is outside of processes.
+        let outside = back.copies && (self.spec.options.real_files || self.spec.options.uncontrolled != 0);
+        wanted && !outside && !back.off && back.lost < IN_VAIN && !self.spec.guards && !self.spec.options.store_buffers
     }
 
     /// Begins an execution that goes back.
@@ -105,8 +113,9 @@ impl Worker {
             self.begin(schedule, Guarded::None, Command::RUN)?;
             return Ok(());
         };
+        let copies = self.back.copies;
         // Each of several sees to that when it goes back.
-        let usable = if stood.members.len() > 1 { u32::MAX } else { usable };
+        let usable = if copies || stood.members.len() > 1 { u32::MAX } else { usable };
         let mark = marks.choose(&plan, &schedule.prefix, usable);
         let start = mark.map_or(0, |mark| mark.step);
         let reached = mark.map(|mark| mark.reached);
@@ -129,17 +138,23 @@ impl Worker {
             (None, Some(stood)) => self.arena.take_recorded(&stood.recorded),
             (None, None) => {}
         }
-        (self.arena.back.holds, self.arena.back.astray) = (1, 0);
-        self.all_go_back(&together, name);
+        (self.arena.back.holds, self.arena.back.astray) = (u32::from(!copies), 0);
+        self.arena.back.copies = copies.into();
+        if !copies {
+            self.all_go_back(&together, name);
+        }
         self.want_marks(&plan, start);
         self.back.marks.began = (start, Some(Instant::now()));
-        self.arena.go_on(together.leader);
+        match copies {
+            true => self.copies_go_on(&together),
+            false => self.arena.go_on(together.leader),
+        }
         Ok(())
     }
 
     /// Says where marks are to be made in an execution that begins after so many transitions.
     fn want_marks(&mut self, plan: &Plan, start: u64) {
-        let (memory, processes) = (self.spec.marks_memory, self.back.processes());
+        let (memory, processes) = (self.spec.marks_memory, self.back.sharers());
         let marks = &mut self.back.marks;
         // Where there can be none, none is tried.
         let no_marks = self.back.stood.as_ref().is_some_and(|stood| stood.content() > MOST_SHARED)
@@ -158,6 +173,10 @@ impl Worker {
         let pays = !wanted.is_empty() || self.spec.marks > 0 && every > 0;
         let (n_wanted, every) = if slot == u32::MAX { (0, 0) } else { (wanted.len() as u32, every) };
         (back.n_wanted, back.every, back.marked_at, back.slot) = (n_wanted, every, start, slot);
+        if self.back.copies {
+            self.next_original();
+        }
+        let back = &mut self.arena.back;
         back.no_room = u32::from(pays && most == 0);
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
     }
@@ -165,7 +184,16 @@ impl Worker {
     /// The process that has the turn has made a mark: the others do too, vsrun keeps the rest, and it goes on.
     fn has_marked(&mut self) -> io::Result<()> {
         let since = Instant::now();
-        let Some(together) = self.all_mark() else {
+        let copies = self.back.copies;
+        let before = self.back.processes();
+        let all = if copies { self.all_copied() } else { self.all_mark() };
+        let Some(together) = all else {
+            if copies {
+                self.only_members(before);
+                self.arena.marks_no_more();
+                self.goes_on();
+                return Ok(());
+            }
             if !self.back.is_member(self.real_pid(self.arena.back.speaker)) {
                 self.say_to_keep_nothing();
             }
@@ -174,7 +202,7 @@ impl Worker {
             return Ok(());
         };
         let step = self.arena.taken;
-        let processes = self.back.processes();
+        let processes = self.back.sharers();
         let passed = self.back.passed(&self.arena.control.passed);
         let GoingBack { marks, stood, .. } = &mut self.back;
         let used = self.arena.control.pool_used;
@@ -200,7 +228,8 @@ impl Worker {
         let (printed, later) = (self.output.bytes()?, stood.later()?);
         let mut pool = vec![0; used as usize];
         self.pool.read_exact_at(&mut pool, 0)?;
-        let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
+        let slot = if copies { marks.place } else { self.arena.back.slot };
+        let seen_from = marks.seen_from;
         let mut others = Vec::new();
         if marks.path.len() as u64 == step {
             let plan = until_prefix_ends(self.arena.plan);
@@ -228,11 +257,17 @@ impl Worker {
         let most = marks.most(self.spec.marks_memory, &self.arena.back, used, processes);
         self.arena.back.room = marks.room(self.spec.marks_memory, most, used, processes);
         self.arena.back.slot = marks.free_slot(most);
+        marks.place = self.arena.back.slot;
         // Its process has kept about as much; of several all have been waited for.
         let times = if processes > 1 { 1.0 } else { 2.0 };
         marks.mark = times * since.elapsed().as_nanos() as f64;
         let name = marks.made;
-        others.iter().for_each(|&p| self.comes_to(p, name));
+        if copies {
+            self.next_original();
+            self.end_unused();
+        } else {
+            others.iter().for_each(|&p| self.comes_to(p, name));
+        }
         self.goes_on();
         Ok(())
     }
@@ -279,6 +314,7 @@ impl Worker {
     pub(super) fn is_missed(&mut self, gone: Pid) -> bool {
         let process = self.process_of(gone.as_raw()).filter(|_| self.back.under_way && self.back.is_member(gone));
         let missed = process.is_some_and(|p| self.arena.late(p).is_some());
+        let missed = missed || self.back.copies && self.stood_for_one(gone);
         self.arena.back.astray |= u32::from(missed);
         missed
     }
@@ -330,17 +366,25 @@ impl Worker {
 
     /// The program has come to its first choice.
     fn has_stopped(&mut self) -> io::Result<()> {
-        match self.stand() {
+        let copies = self.back.copies;
+        let stood = if copies { self.stand_still() } else { self.stand() };
+        match stood {
             Ok(stood) => {
                 let others = stood.first.others.clone();
                 self.back.stood = Some(stood);
-                others.iter().for_each(|&p| self.comes_to(p, 0));
                 self.back.marks.began = (0, Some(Instant::now()));
-                self.arena.back.holds = 1;
+                if copies {
+                    self.next_original();
+                } else {
+                    others.iter().for_each(|&p| self.comes_to(p, 0));
+                    self.arena.back.holds = 1;
+                }
             }
             Err(why) => {
                 log::debug!("processes cannot stand together: {why:?}");
-                self.say_to_keep_nothing();
+                if !copies {
+                    self.say_to_keep_nothing();
+                }
                 self.back.cause = Some(why);
             }
         }
@@ -350,9 +394,6 @@ impl Worker {
 
     fn stand(&mut self) -> Result<Stood, Hinders> {
         let first = self.together(0).ok_or(Hinders::PROCESSES)?;
-        let mut recorded = ArenaMap::private().map_err(|_| Hinders::ROOM)?;
-        recorded.take_recorded(&self.arena);
-        let state = RootState::take(&self.arena).map_err(|_| Hinders::ROOM)?;
         let pid = self.real_pid(first.leader);
         if !self.kept.has_no_names() {
             return Err(Hinders::SHARED);
@@ -364,6 +405,14 @@ impl Worker {
         members.push(Member { pid, kept: self.keep_for(pid, &members)?, state: None });
         self.say_what_to_keep(pid).ok_or(Hinders::ROOM)?;
         let first = Together { members: members.len(), ..first };
+        self.stood(first, members)
+    }
+
+    /// What stands in the arena at the first choice.
+    pub(super) fn stood(&self, first: Together, members: Vec<Member>) -> Result<Stood, Hinders> {
+        let mut recorded = ArenaMap::private().map_err(|_| Hinders::ROOM)?;
+        recorded.take_recorded(&self.arena);
+        let state = RootState::take(&self.arena).map_err(|_| Hinders::ROOM)?;
         let key = Key::of(self.arena.plan, &self.arena);
         let printed = self.output.bytes().map_err(|_| Hinders::ROOM)?;
         let passed = self.back.passed(&self.arena.control.passed);
@@ -412,7 +461,12 @@ impl Worker {
             // What was recorded on the way to marks has been written over.
             self.back.marks.clear();
         }
-        (self.back.why, self.back.did) = (None, asked && !rough && self.arena.stand() == Stand::BACK);
+        let came_back = match self.back.copies {
+            false => self.arena.stand() == Stand::BACK,
+            true => self.arena.stand() == Stand::ENDS && self.arena.back.astray == 0 && self.back.stood.is_some(),
+        };
+        (self.back.why, self.back.did) = (None, asked && !rough && came_back);
+        self.back.under_way &= !(asked && self.back.copies);
         self.try_marks();
         match asked {
             true if self.back.did => self.back.wins(GAIN),
@@ -430,9 +484,14 @@ impl Worker {
     /// cannot be told.
     fn spent(&self) -> Option<f64> {
         let clock = |clock: ClockId| Some(clock.now().ok()?.num_nanoseconds() as f64);
-        let members = self.back.stood.iter().flat_map(|stood| &stood.members);
+        let members = self.back.stood.iter().flat_map(|stood| &stood.members).filter(|member| member.pid.as_raw() > 0);
         let each = members.map(|member| clock(ClockId::pid_cpu_clock_id(member.pid).ok()?));
-        [clock(ClockId::CLOCK_THREAD_CPUTIME_ID)].into_iter().chain(each).sum()
+        // Copies are over by then.
+        let over = self.back.copies.then(|| {
+            let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+            Some((usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()) as f64)
+        });
+        [clock(ClockId::CLOCK_THREAD_CPUTIME_ID)].into_iter().chain(over).chain(each).sum()
     }
 
     /// Learns from the execution that is over whether marks pay.
@@ -481,6 +540,11 @@ impl Worker {
             back.lost += LOSS;
             back.off |= why == Hinders::KERNEL;
         }
+        let in_vain = back.off || back.lost >= IN_VAIN;
+        if in_vain && !back.copies && self.spec.checkpoint == Checkpoint::Auto {
+            // What a process cannot undo a copy of it has not done.
+            (back.copies, back.off, back.lost) = (true, false, 0);
+        }
         self.arena.back.stand = Stand::NONE;
     }
 
@@ -488,7 +552,8 @@ impl Worker {
     pub fn goes_back(&self) -> GoesBack {
         match self.back.why {
             _ if self.back.did => {
-                GoesBack::Did { from_mark: self.back.marks.began.0 > 0, no_room: self.arena.back.no_room > 0 }
+                let copied = self.back.copies;
+                GoesBack::Did { from_mark: self.back.marks.began.0 > 0, no_room: self.arena.back.no_room > 0, copied }
             }
             // The next one knows these.
             Some(Hinders::PAGES) if !self.back.off => GoesBack::WasNotAsked,
@@ -502,14 +567,15 @@ impl Worker {
         self.back.marks.clear();
         self.back.gone = false;
         if let Some(stood) = self.back.stood.take() {
-            reap(stood.members.into_iter().map(|member| member.pid.as_raw()), &self.dir);
+            let pids = stood.members.into_iter().map(|member| member.pid.as_raw());
+            reap(pids.filter(|&pid| pid > 0), &self.dir);
             (self.arena.back.stand, self.arena.back.holds) = (Stand::NONE, 0);
         }
     }
 
     /// The processes that go back.
     pub(super) fn standing(&self) -> Vec<i32> {
-        let stood = self.back.stood.as_ref().filter(|_| self.arena.stand() == Stand::BACK);
+        let stood = self.back.stood.as_ref().filter(|_| self.back.copies || self.arena.stand() == Stand::BACK);
         stood.iter().flat_map(|stood| &stood.members).map(|member| member.pid.as_raw()).collect()
     }
 }
@@ -525,6 +591,7 @@ fn sentence(why: Hinders) -> String {
         Hinders::SHARED => "it uses files or memory that processes share",
         Hinders::MAPPINGS => "mappings of files or of the heap were changed",
         Hinders::GONE => "one of its processes was ended by somebody else",
+        Hinders::COPIES => "the kernel refused a copy of a process (ulimit -u, pids.max, memory)",
         Hinders::SHADOWS => "it used memory far from what it had at its first choice",
         Hinders(nr) => return format!("system call {}", vsrun_model::calls::name(nr.into()).unwrap_or("without a name")),
     };

@@ -228,6 +228,19 @@ impl ArenaMap {
         self.set_words(p, Turn::TAKES, late);
     }
 
+    /// Lets the original in that place be copied, by an execution that goes on from there.
+    pub fn go_on_from(&mut self, place: usize) {
+        // SAFETY: the word lies in the mapping.
+        unsafe { std::ptr::write_volatile(&raw mut (*self.memory.as_ptr()).back.stand, Stand::RUNS) };
+        if let Some(word) = self.back.at.get_mut(place).map(|word| &raw mut *word) {
+            // SAFETY: the word lies in the mapping; the kernel only uses its address.
+            unsafe {
+                std::ptr::write_volatile(word, Turn::TAKES);
+                libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+            }
+        }
+    }
+
     /// Tells process `p` to do something; what becomes of it is [`ArenaMap::await_answer`]'s to say.
     pub fn tell(&mut self, p: u32, order: Order) {
         self.back.order = order;

@@ -213,6 +213,10 @@ impl Worker {
                     if self.is_missed(pid) {
                         return Ok(Ending::Died(0));
                     }
+                    if self.back.copies && self.back.is_member(pid) {
+                        // None of this execution.
+                        continue;
+                    }
                     let signal = if libc::WIFSIGNALED(raw) { Signal::from_number(libc::WTERMSIG(raw)) } else { None };
                     if let Some(ending) = self.after_death(pid, signal, libc::WEXITSTATUS(raw)) {
                         return Ok(ending);
@@ -308,6 +312,7 @@ impl Worker {
                 self.alive.insert(child);
             }
             self.alive.remove(&self.root.as_raw());
+            self.alive.retain(|pid| !standing.contains(pid));
         }
         reap(std::mem::take(&mut self.alive), &self.dir);
         // Those that are killed may have forked until then.
@@ -332,7 +337,9 @@ impl Worker {
         let since = Instant::now();
         while since.elapsed() < REAP_LIMIT {
             let spared = [Some(self.root.as_raw()), self.dir.guard_pid()];
-            let left: Vec<i32> = children().into_iter().filter(|&c| !spared.contains(&Some(c))).collect();
+            let standing = self.standing();
+            let is_left = |c: &i32| !spared.contains(&Some(*c)) && !standing.contains(c);
+            let left: Vec<i32> = children().into_iter().filter(is_left).collect();
             if left.is_empty() {
                 return;
             }

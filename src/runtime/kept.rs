@@ -316,6 +316,11 @@ impl Kept {
         self.size() - self.pool.as_ref().map_or(0, |(_, used, _)| *used)
     }
 
+    /// There is memory among it, which is reached through the process.
+    pub fn has_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// What is shared can be kept by its content alone: nothing has a name.
     pub fn has_no_names(&self) -> bool {
         self.named.is_empty() && !self.writes_files

@@ -5,6 +5,7 @@ mod alone;
 mod apart;
 mod back;
 pub mod checkpoint;
+mod copies;
 pub mod cpu;
 mod execute;
 pub mod halt;

@@ -48,6 +48,8 @@ pub(super) struct Together {
     pub others: Vec<u32>,
     /// So many had joined by then; some of them may have been over.
     pub members: usize,
+    /// Where their originals stand still, by process, as numbers of members: see NOTE \[Copies\] of `vsrun_model::back`.
+    pub at: Vec<(u32, usize)>,
 }
 
 impl Stood {
@@ -123,6 +125,8 @@ pub(super) struct Marks {
     pub mark: f64,
     /// Bytes of memory that vsrun keeps of one, at most; 0: that is not known.
     pub state_size: u64,
+    /// The place of the next one, where `Back::slot` is that of the next original.
+    pub place: u32,
     /// So many have been made so far, and before the execution.
     pub made: u64,
     made_before: u64,
@@ -330,6 +334,10 @@ pub(super) struct GoingBack {
     pub pages: BTreeSet<u64>,
     /// They use memory far from what there is at the first choice: see `runtime::spans`.
     pub far: bool,
+    /// Originals stand still, and their copies go on, where processes would go back otherwise: see `runtime::copies`.
+    pub copies: bool,
+    /// The original of each process as it has been since the last mark, if it has not had the turn since.
+    pub copied: Vec<Option<usize>>,
     /// So often there were new ones.
     pub lessons: u32,
     /// What those have lost that did not come back, less what others have won.
@@ -358,6 +366,15 @@ impl GoingBack {
     /// So many do.
     pub fn processes(&self) -> usize {
         self.stood.as_ref().map_or(1, |stood| stood.members.len())
+    }
+
+    /// So many take memory for each mark; copies share what they have not written to.
+    pub fn sharers(&self) -> usize {
+        if self.copies {
+            1
+        } else {
+            self.processes()
+        }
     }
 
     /// Makes up for what was lost.

@@ -23,7 +23,7 @@ impl Worker {
         world.procs.get(leader)?;
         let live = |&p: &u32| world.procs[p].state == ProcState::LIVE && world.procs[p].own.real_pid > 0;
         let others = (0..world.procs.len).filter(|&p| p != leader).filter(live).collect();
-        (world.procs.len as usize <= MAX_MEMBERS).then_some(Together { leader, others, members })
+        (world.procs.len as usize <= MAX_MEMBERS).then_some(Together { leader, others, members, at: Vec::new() })
     }
 
     pub(super) fn real_pid(&self, p: u32) -> Pid {
@@ -122,18 +122,22 @@ impl Worker {
     pub(super) fn only_members(&mut self, n: usize) {
         if let Some(stood) = &mut self.back.stood {
             let left = stood.members.drain(n.min(stood.members.len())..);
-            reap(left.map(|member| member.pid.as_raw()), &self.dir);
+            reap(left.map(|member| member.pid.as_raw()).filter(|&pid| pid > 0), &self.dir);
         }
     }
 
     /// Before an execution that does not go back. One process that has spoken last waits at a word of its own; any other would take the turns of that execution
     /// for its own.
     pub(super) fn stand_aside(&mut self) {
+        let copies = self.back.copies;
+        self.arena.back.copies = u32::from(copies && self.back.under_way);
+        self.arena.back.stands.fill(0);
         // Nobody in that execution is to take one that stands for one of its own.
         self.arena.back.late.fill(0);
         self.back.stood.iter_mut().flat_map(|stood| &mut stood.members).for_each(|member| member.state = None);
         self.arena.back.holds = 0;
-        if self.back.processes() > 1 || self.back.speaker.is_none() {
+        // Those that stand still wait elsewhere.
+        if !copies && (self.back.processes() > 1 || self.back.speaker.is_none()) {
             self.end_standing();
         }
     }

@@ -86,6 +86,8 @@ pub struct Worker {
     grace: Option<Instant>,
     /// Calls that went to the kernel before the root.
     passed_before: [u32; MAX_SYSCALLS],
+    /// And since the root in worlds that this one has followed.
+    passed_earlier: Vec<u32>,
     /// What stood in the arena for the root when it stood there first.
     pub(super) control: Control,
     /// What is known of the pages that executions use.
@@ -177,6 +179,7 @@ impl Worker {
             halt,
             grace: None,
             passed_before: [0; MAX_SYSCALLS],
+            passed_earlier: vec![0; MAX_SYSCALLS],
             control: arena.control,
             arena,
             known: KnownPages { pages: Box::new(Pages::NONE), runs: 0, told: false },
@@ -409,9 +412,10 @@ impl Worker {
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
-    /// Calls that went to the kernel since the root, by number.
+    /// Calls that went to the kernel since the root, by number, in all executions.
     pub fn passed(&self) -> impl Iterator<Item = u32> + '_ {
-        self.arena.control.passed.iter().zip(&self.passed_before).map(|(now, before)| now.saturating_sub(*before))
+        let all = self.arena.control.passed.iter().zip(&self.passed_before).zip(&self.passed_earlier);
+        all.map(|((now, before), earlier)| earlier.saturating_add(now.saturating_sub(*before)))
     }
 
     /// The same before the root.
@@ -440,9 +444,11 @@ impl Worker {
     pub(super) fn begin_anew(&mut self) -> Result<(), StartError> {
         let input = self.input.another()?;
         let (spec, echo) = (self.spec.clone(), self.echo.take());
+        let passed = self.passed().collect();
         // All that this thread has forked is taken for the worker's.
         self.end();
         *self = Worker::start_on(self.cpu, Arc::clone(&self.halt), spec, input, echo)?;
+        self.passed_earlier = passed;
         Ok(())
     }
 

@@ -70,7 +70,7 @@ impl Place {
     /// What is the same however executions begin, and the scenarios.
     fn found(&self, checkpoint: &str, run: &Value) -> (Value, Vec<String>) {
         let mut run = run.clone();
-        for key in ["seconds", "rolled_back", "from_marks", "marks_without_room", "not_rolled_back"] {
+        for key in ["seconds", "rolled_back", "copied", "from_marks", "marks_without_room", "not_rolled_back"] {
             run[key] = Value::Null;
         }
         // How long the rest would take is told where there is a bound.
@@ -90,14 +90,18 @@ impl Place {
         self.both_as("", line)
     }
 
-    /// Runs it both ways, by rollback with the options `how`; what rollback gives.
+    /// Runs it both ways, by rollback with the options `how`; what rollback gives. `how` may begin with another way.
     pub(super) fn both_as(&self, how: &str, line: &str) -> Value {
-        let (rollback, fork) = (self.run("rollback", &format!("{how} {line}")), self.run("fork", line));
-        assert_eq!(self.found("rollback", &rollback), self.found("fork", &fork), "{how} {line}");
+        let (way, options) = match how.split_once(' ').unwrap_or((how, "")) {
+            (way @ ("copies" | "auto" | "replay"), options) => (way, options),
+            _ => ("rollback", how),
+        };
+        let (other, fork) = (self.run(way, &format!("{options} {line}")), self.run("fork", line));
+        assert_eq!(self.found(way, &other), self.found("fork", &fork), "{how} {line}");
         assert_eq!((fork["rolled_back"].as_u64(), &fork["not_rolled_back"]), (Some(0), &Value::Null));
-        let _ = fs::remove_dir_all(self.dir.join("rollback"));
+        let _ = fs::remove_dir_all(self.dir.join(way));
         let _ = fs::remove_dir_all(self.dir.join("fork"));
-        rollback
+        other
     }
 }
 

@@ -6,6 +6,7 @@ mod book;
 mod checks;
 mod conformance;
 mod container;
+mod copies;
 mod cpu;
 mod debugger;
 mod files;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::back::{number, report, Place};
 
 /// Each process looks itself whether its memory is as it was, and what all have done together comes out.
-const SEVERAL: &str = r#"
+pub(super) const SEVERAL: &str = r#"
 #define _GNU_SOURCE
 #include <assert.h>
 #include <pthread.h>

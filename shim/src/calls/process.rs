@@ -8,10 +8,10 @@ use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, 
 use super::thread::{call1, call4, libc_functions};
 use super::{busy, env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
-use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
-use crate::gate::{self, end, inject, is_threaded, signal, stacks, tsc, turn, watched, Phase};
+use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, world};
+use crate::gate::{self, birth, end, inject, is_threaded, signal, stacks, tsc, turn, watched, Phase};
 use crate::sys::errno::*;
-use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
+use crate::sys::{cstr, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -287,36 +287,7 @@ fn become_process(p: Pid, t: Tid) {
     stream::forked();
     helpers::forked();
     watched::is_copy();
-    begin();
-}
-
-/// First steps of every process that the kernel has made: it is known, caught, and lives as long as vsrun.
-pub fn begin() {
-    process_of(local().pid).real_pid = raw!(libc::SYS_getpid) as i32;
-    tell_faults();
-    live_with_vsrun();
-    arm();
-}
-
-/// vsrun is told which faults of this process are answered.
-pub fn tell_faults() {
-    let (start, end) = guard::table();
-    process_of(local().pid).answered = [start, end];
-}
-
-/// Arms the net in this kernel thread; the shim's own text stays exempt.
-pub fn arm() {
-    if !dispatch::arm(local().text) {
-        end::bug(b"Syscall User Dispatch could not be armed");
-    }
-}
-
-/// Dies with vsrun, whose child every process of a world is.
-pub fn live_with_vsrun() {
-    raw!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-    if raw!(libc::SYS_getppid) != arena().control.vsrun_pid as i64 && arena().control.vsrun_pid != 0 {
-        die(1);
-    }
+    birth::begin();
 }
 
 /// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
@@ -364,7 +335,7 @@ fn refused(error: i64, p: Pid, creator: Tid) -> i64 {
 
 /// Runs first in the child of [`spawn`].
 extern "C" fn spawned() {
-    begin();
+    birth::begin();
 }
 
 const OF_CLONES: i32 = libc::__WNOTHREAD | libc::__WALL | libc::__WCLONE;

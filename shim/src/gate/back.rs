@@ -20,7 +20,8 @@ use vsrun_model::arena::{ASIDE_ADDR, BACK_ADDR, FIRST_FD, LAST_FD};
 use vsrun_model::back::{Hinders, Order, Span, Stand, Turn, MAX_BACK_PAGES, MAX_MARKS, MAX_SPANS};
 use vsrun_model::{Pid, ProcState};
 
-use super::{arena, fiber_of, local, machine, process_of, stacks, world};
+use super::said::{answer, await_word, say, wake};
+use super::{arena, copies, fiber_of, local, machine, process_of, stacks, world};
 use crate::gate::fiber as fibers;
 use crate::sys::bare::{bare, copy_page};
 use crate::sys::track::{track, AtMark};
@@ -177,6 +178,8 @@ pub fn moves() {
         apart().states += 1;
         apart().state = apart().states;
         machine().has_moved(local().pid);
+    } else if machine().copies() {
+        machine().has_moved(local().pid);
     }
 }
 
@@ -187,6 +190,9 @@ fn mark() {
     if world().procs[local().pid].state != ProcState::LIVE {
         // At the next choice, which another process takes.
         return;
+    }
+    if machine().copies() {
+        return copies::mark();
     }
     if track().armed {
         return leave(Comes::Marks);
@@ -204,9 +210,13 @@ fn mark() {
 #[inline(never)]
 fn stand() {
     let ends = world().procs[local().pid].state != ProcState::LIVE;
-    let prepared = if ends { Err(Hinders::PROCESSES) } else { prepare() };
+    let prepared = match (ends, machine().copies()) {
+        (true, _) => Err(Hinders::PROCESSES),
+        (false, true) => copies::stand(),
+        (false, false) => prepare().map(|()| begins_at(0, true)),
+    };
     match prepared {
-        Ok(()) => begins_at(0, true),
+        Ok(()) => {}
         Err(why) => machine().does_not_go_back(why),
     }
 }
@@ -217,6 +227,9 @@ fn stand() {
 pub fn obeys() {
     if !machine().takes_order(local().pid) {
         return;
+    }
+    if arena().back.order == Order::COPY {
+        return copies::obey();
     }
     if track().armed {
         return leave(Comes::Obeys);
@@ -325,6 +338,9 @@ fn first_frame() -> u64 {
 #[inline]
 pub fn over() {
     if !machine().holds_processes() {
+        if machine().copies() && arena().back.stand == Stand::RUNS {
+            say(Stand::ENDS);
+        }
         return;
     }
     if track().armed {
@@ -498,13 +514,6 @@ fn undo_all(to: u32) -> Result<(), Hinders> {
     }
 }
 
-/// Says what has become of what the process was told to do.
-fn answer(done: Result<(), Hinders>) {
-    let p = local().pid;
-    machine().answers(p, done);
-    bare(libc::SYS_futex, [machine().answer_word(p), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
-}
-
 fn gives_up(why: Hinders) -> ! {
     machine().does_not_go_back(why);
     wake();
@@ -636,15 +645,6 @@ fn undo_to(slot: u32) -> Result<(), Hinders> {
     Ok(())
 }
 
-fn say(stand: Stand) {
-    store(machine().stand_word(local().pid), stand);
-    wake();
-}
-
-fn wake() {
-    bare(libc::SYS_futex, [machine().stand_word(local().pid), libc::FUTEX_WAKE as u64, 1, 0, 0, 0]);
-}
-
 /// Waits until the process is given the turn, or told to do something.
 fn next() -> Turn {
     let p = local().pid;
@@ -666,14 +666,13 @@ fn next() -> Turn {
     }
 }
 
-/// Waits until the word may be another than [`Turn::NONE`].
-fn await_word(at: u64) {
-    bare(libc::SYS_futex, [at, libc::FUTEX_WAIT as u64, Turn::NONE.0.into(), 0, 0, 0]);
-}
-
-/// The word at which process `p` may wait to be told that it has the turn, beside that of the world. `None`: it waits at that one only.
+/// The word at which process `p`, or the original that stands for it, may wait to be told that it has the turn, beside that of the world. `None`: it waits at that
+/// one only.
 #[inline]
 pub fn other_word(p: Pid) -> Option<u64> {
+    if let Some(place) = machine().original_of(p) {
+        return machine().original_word(place);
+    }
     machine().late(p).and_then(|_| machine().back_word(p))
 }
 

@@ -119,6 +119,11 @@ pub fn kill(p: Pid) {
     if view::loses_stores(p) {
         loses_stores();
     }
+    if machine().original_of(p).is_some() {
+        // It has not been copied in this execution, and is not going to be.
+        machine().stands_for_none(p);
+        return;
+    }
     // Where it is to go back later, it waits for a turn that does not come.
     if !machine().holds_processes() {
         others::end_process(process_of(p).real_pid);

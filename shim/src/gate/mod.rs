@@ -1,6 +1,8 @@
 //! The turn, in one place: what a process keeps, fibers, operations, delivery of signals, ends.
 
 pub mod back;
+pub mod birth;
+pub mod copies;
 pub mod cpuid;
 pub mod digest;
 pub mod direct;
@@ -18,6 +20,7 @@ pub mod others;
 pub mod own;
 pub mod pages;
 pub mod passage;
+mod said;
 pub mod shield;
 pub mod signal;
 pub mod since;

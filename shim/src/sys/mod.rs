@@ -5,6 +5,7 @@ pub mod bind;
 pub mod call;
 mod closed;
 pub mod context;
+pub mod copied;
 pub mod cover;
 pub mod cpuid;
 pub mod dispatch;

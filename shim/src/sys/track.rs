@@ -10,6 +10,7 @@ use vsrun_model::back::{Hinders, Span};
 use vsrun_model::states::{together, Mixer, Purpose};
 
 use super::bare::{any_of, bare};
+use super::copied::{has_place, Copied};
 use super::numbered::{Closed, Opened, MAX_CLOSED, MAX_OPEN};
 use super::written;
 
@@ -128,6 +129,8 @@ pub struct Track {
     missed: [u64; MAX_MISSED],
     /// Who is told of memory that was unmapped, or mapped anew.
     gone: fn(u64, u64),
+    /// Where it does not go back: see there.
+    pub copied: Copied,
 }
 
 struct Cell(UnsafeCell<Track>);
@@ -165,6 +168,7 @@ static TRACK: Cell = Cell(UnsafeCell::new(Track {
     n_missed: 0,
     missed: [0; MAX_MISSED],
     gone: |_, _| (),
+    copied: Copied::NEW,
 }));
 
 /// What is kept in mind.
@@ -196,7 +200,12 @@ pub const fn is_harmless(nr: i64) -> bool {
 pub fn tracked(nr: i64, a: [u64; 6]) -> i64 {
     if !track().armed {
         track().locks |= matches!(nr, any_of!(SYS_mlock SYS_mlock2 SYS_mlockall));
-        return bare(nr, a);
+        track().copied.looks(nr, a);
+        let result = bare(nr, a);
+        if nr == libc::SYS_rt_tgsigqueueinfo && is_pending(a[2]) {
+            track().copied.awaits_signal();
+        }
+        return result;
     }
     if track().hides && shows(nr) {
         track().let_go();
@@ -315,16 +324,6 @@ fn is_pending(signal: u64) -> bool {
 fn only_asks(option: i32) -> bool {
     use libc::{PR_GET_CHILD_SUBREAPER, PR_GET_NAME, PR_GET_PDEATHSIG, PR_GET_TSC};
     matches!(option, PR_GET_CHILD_SUBREAPER | PR_GET_NAME | PR_GET_PDEATHSIG | PR_GET_TSC)
-}
-
-/// A file with places in it, which vsrun puts back or which was opened since; or the one that is always empty.
-fn has_place(fd: u64) -> bool {
-    // SAFETY: a struct of numbers, of which all zeros is a value.
-    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-    let known = bare(libc::SYS_fstat, [fd, &raw mut stat as u64, 0, 0, 0, 0]) >= 0;
-    const NULL: u64 = 1 << 8 | 3;
-    let empty = stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == NULL;
-    known && (empty || stat.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
 /// The end of the last page of `len` bytes from `at` on.

@@ -11,6 +11,11 @@
 //! NOTE \[Late\] For the next execution each is told where it goes back to ([`Back::late`]), and does so when it is given the turn, before anything else: until
 //! then nobody sees what it has in memory. So it is woken once only. Should it not be able to, the execution counts for nothing ([`Back::astray`]).
 
+//! NOTE \[Copies\] Instead of going back, processes may stand still ([`Back::copies`]): at the first choice, and at each mark, a process is copied by a fork, the copy
+//! goes on with the execution, and the *original* waits at a word of its own ([`Back::at`]). To go on from there once more it is copied again. No kernel has to tell what was
+//! written, and all that a fork copies is as it was: mappings, descriptors, limits, ids, also behind an exec. Who has not had the turn since the mark before is not copied
+//! again. In an execution that begins at a mark each is copied when it is given the turn ([`Back::stands`]); until then its original stands for it.
+
 use super::numbers;
 
 /// Most pieces of memory that are watched for writes.
@@ -21,6 +26,8 @@ pub const MAX_BACK_PAGES: usize = 1 << 13;
 pub const MAX_MARKS: usize = 16;
 /// Most processes that go back together.
 pub const MAX_MEMBERS: usize = 64;
+/// Most processes that stand still.
+pub const MAX_ORIGINALS: usize = 256;
 /// Most marks on the way to where an execution leaves the one before.
 pub const MAX_WANTED: usize = 16;
 
@@ -41,6 +48,8 @@ numbers! {
     GIVEN_UP = 5,
     /// It has kept what it needs to come back to where it is, in place [`Back::slot`]: vsrun keeps the rest, and says which place is next.
     MARKED = 6,
+    /// The execution is over, and its processes end as any other.
+    ENDS = 7,
 }
 
 numbers! {
@@ -54,6 +63,8 @@ numbers! {
     KEEP = 2,
     /// It keeps what it needs to come back to where it is, in place [`Back::slot`], and waits for its turn.
     MARK = 3,
+    /// It is copied; the original stands still in place [`Back::slot`], and the copy waits for its turn.
+    COPY = 4,
 }
 
 numbers! {
@@ -99,6 +110,8 @@ numbers! {
     SHADOWS = 519,
     /// Somebody else has ended a process that was to go back.
     GONE = 520,
+    /// The kernel refused a copy of a process.
+    COPIES = 521,
 }
 
 /// A piece of memory of the process's own, as it stands before the first choice.
@@ -171,6 +184,14 @@ pub struct Back {
     /// Where a process waits that goes back, and one that is over: set by vsrun, cleared by itself. (Where it waits for its turn within an execution, that is
     /// `ProcessState::turn`, which may be another process's meanwhile.)
     pub words: [Turn; MAX_MEMBERS],
+    /// Not 0: processes do not go back, their originals stand still: see NOTE \[Copies\]. Written by vsrun.
+    pub copies: u32,
+    /// The real pid of the process that has been copied last. Written by it.
+    pub original: i32,
+    /// One more than the place of the original that stands for each process; 0: the process is there itself. Written by vsrun, cleared by the copy.
+    pub stands: [u32; MAX_MEMBERS],
+    /// Where originals wait: set to [`Turn::TAKES`] by who gives the turn to a process that one stands for, cleared by itself.
+    pub at: [Turn; MAX_ORIGINALS],
     /// Bit N: descriptor N is vsrun's file for what the program prints. Written by vsrun.
     pub printed: u32,
     /// Number of `spans`.
@@ -181,7 +202,7 @@ pub struct Back {
     pub n_missed: u32,
     /// Where it goes back to: one more than a place, or 0: the first choice. Written by vsrun.
     pub to: u32,
-    /// The place of the next mark. Written by vsrun.
+    /// The place of the next mark, or of the next original. Written by vsrun.
     pub slot: u32,
     /// Bit N: it can still come back to the mark in place N. Written by the process at the end of an execution.
     pub usable: u32,

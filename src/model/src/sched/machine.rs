@@ -88,6 +88,38 @@ impl Arena {
         self.back.holds != 0
     }
 
+    /// Originals of processes stand still where others would go back to: see NOTE \[Copies\] of [`crate::back`].
+    #[inline]
+    pub fn copies(&self) -> bool {
+        self.back.copies != 0
+    }
+
+    /// The place of the original that stands for process `p`. `None`: the process is there itself.
+    #[inline]
+    pub fn original_of(&self, p: Pid) -> Option<u32> {
+        if !self.copies() {
+            return None;
+        }
+        self.back.stands.get(p as usize)?.checked_sub(1)
+    }
+
+    /// Process `p` is there itself from now on, or never.
+    pub fn stands_for_none(&mut self, p: Pid) {
+        if let Some(stands) = self.back.stands.get_mut(p as usize) {
+            *stands = 0;
+        }
+    }
+
+    /// Address of the word at which the original in that place waits. `None`: there is no such place.
+    pub fn original_word(&mut self, place: u32) -> Option<u64> {
+        self.back.at.get_mut(place as usize).map(|word| &raw mut *word as u64)
+    }
+
+    /// The process with that real pid is about to be copied.
+    pub fn is_original(&mut self, pid: i32) {
+        self.back.original = pid;
+    }
+
     /// Address of the word at which process `p` waits when it goes back; see [`Back::words`](crate::back::Back). `None`: it does not.
     pub fn back_word(&mut self, p: Pid) -> Option<u64> {
         self.back.words.get_mut(p as usize).map(|word| &raw mut *word as u64)
