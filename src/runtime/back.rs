@@ -186,7 +186,10 @@ impl Worker {
         let since = Instant::now();
         let copies = self.back.copies;
         let before = self.back.processes();
-        let all = if copies { self.all_copied() } else { self.all_mark() };
+        let all = match copies {
+            true => self.all_copied().filter(|_| self.is_room_for_copies(before)),
+            false => self.all_mark(),
+        };
         let Some(together) = all else {
             if copies {
                 self.only_members(before);

@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use vsrun_model::back::{Hinders, Order, MAX_ORIGINALS};
 
 use super::processes::reap;
+use super::room;
 use super::stood::{Member, Stood, Together};
 use super::worker::Worker;
 
@@ -80,6 +81,17 @@ impl Worker {
         }
         members.push(Member { pid, kept: kept.ok()?, state: None });
         Some(())
+    }
+
+    /// Whether there is room for a mark that has added the members behind the first `before`: standing still, an original does not come to take more than it has.
+    pub(super) fn is_room_for_copies(&mut self, before: usize) -> bool {
+        let members = self.back.stood.iter().flat_map(|stood| &stood.members).skip(before);
+        let pages: u64 = members.map(|member| room::own_pages(member.pid.as_raw())).sum();
+        self.arena.back.largest = self.arena.back.largest.max(pages);
+        let used = self.arena.control.pool_used;
+        let most = self.back.marks.most(self.spec.marks_memory, &self.arena.back, used, 1);
+        self.arena.back.no_room += u32::from(most == 0);
+        most > 0
     }
 
     /// The place of the next one is told. `Back::slot` says whether there is to be one.

@@ -49,6 +49,14 @@ fn resident(pid: i32) -> u64 {
     text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * PAGE
 }
 
+/// Pages of memory of the process's own that it has: so many at the most are not shared with copies of it.
+pub(super) fn own_pages(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let mut fields = text.split_whitespace().skip(1).map(|pages| pages.parse::<u64>().unwrap_or(0));
+    let resident = fields.next().unwrap_or(0);
+    resident.saturating_sub(fields.next().unwrap_or(0))
+}
+
 fn proportional(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     field(&text, "Pss:").unwrap_or_else(|| resident(pid))

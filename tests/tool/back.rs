@@ -326,17 +326,18 @@ fn what_takes_long_is_done_once() {
     assert!(number(&rollback, "from_marks") > 170, "{rollback}");
 }
 
+/// Each execution writes to 2,000 pages, so that a mark takes 8 MiB.
+pub(super) const WRITES: &str = "#include <pthread.h>\n#include <stdlib.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic char *memory;\n\
+     static void *t(void *a) { for (int i = 1; i <= 4; i++) { pthread_mutex_lock(&m); for (long p = (long)a; p < 2000; p += 2) memory[p * 4096] = i; pthread_mutex_unlock(&m); } return 0; }\n\
+     int main(void) { memory = malloc(2001 * 4096); for (long p = 0; p < 2000; p++) memory[p * 4096] = 9; pthread_t a, b;\n\
+     pthread_create(&a, 0, t, (void *)0); pthread_create(&b, 0, t, (void *)1); pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+
 /// What marks take stays within what they may take, measured from outside; nothing else depends on it, and where there is no room for any it is said.
 #[test]
 fn marks_take_no_more_memory_than_they_may() {
     const MOST: u64 = 40 << 10;
     let place = Place::new("bound");
-    // Each execution writes to 2,000 pages, so that a mark takes 8 MiB.
-    let text = "#include <pthread.h>\n#include <stdlib.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic char *memory;\n\
-         static void *t(void *a) { for (int i = 1; i <= 4; i++) { pthread_mutex_lock(&m); for (long p = (long)a; p < 2000; p += 2) memory[p * 4096] = i; pthread_mutex_unlock(&m); } return 0; }\n\
-         int main(void) { memory = malloc(2001 * 4096); for (long p = 0; p < 2000; p++) memory[p * 4096] = 9; pthread_t a, b;\n\
-         pthread_create(&a, 0, t, (void *)0); pthread_create(&b, 0, t, (void *)1); pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
-    place.write("bound", text);
+    place.write("bound", WRITES);
     let line = "--search optimal --race off --marks 1 ./bound";
     let weighed = |memory: &str| place.run_weighed("bound", &format!("{memory} {line}"));
     let ((none, least), (few, between), (all, most)) =

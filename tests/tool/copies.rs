@@ -5,7 +5,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::back::{number, report, Place};
+use serde_json::Value;
+
+use super::back::{number, report, Place, WRITES};
 use super::together::SEVERAL;
 
 /// Private and shared memory, descriptors that are closed, children that are over, killed, or run another program, from the first choice and from each other one.
@@ -141,4 +143,45 @@ fn kill_nth(place: &Place, nth: usize) -> bool {
     pids.get(nth).is_some_and(|(_, pid)| {
         Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|done| done.success())
     })
+}
+
+/// What processes that stand still take stays within what marks may take, measured from outside, and nothing else depends on it.
+#[test]
+fn they_take_no_more_memory_than_they_may() {
+    const MOST: u64 = 16 << 10;
+    let place = Place::new("copies-bound");
+    place.write("several", WRITES);
+    let line = "--search optimal --race off --marks 1 ./several";
+    let weighed = |memory: &str| weighed(&place, &format!("--checkpoint-memory {memory} {line}"));
+    let ((none, least), (few, between), (all, most)) = (weighed("0"), weighed("16M"), weighed("1G"));
+    for run in [&few, &all] {
+        for key in ["verdict", "executions", "transitions", "complete"] {
+            assert_eq!(run[key], none[key], "{run}");
+        }
+    }
+    assert!(number(&none, "copied") > 50, "{none}");
+    assert!(number(&few, "from_marks") > 10 && number(&all, "from_marks") > 50, "{few} {all}");
+    assert_eq!((number(&none, "from_marks"), number(&all, "marks_without_room")), (0, 0), "{none} {all}");
+    assert!(number(&none, "marks_without_room") > 50, "{none}");
+    // Else nothing would be shown.
+    assert!(most > least + MOST + 4096, "{least} {most} KiB");
+    assert!(between > least + 2048 && between <= least + MOST, "{least} {between} KiB");
+}
+
+/// The same with copies, and the most memory, in KiB, that the program's processes had together; what they share counts once.
+fn weighed(place: &Place, line: &str) -> (Value, u64) {
+    let mut vsrun = place.command("copies", line).stdout(Stdio::piped()).spawn().expect("vsrun");
+    let (program, mut most) = (place.dir.join("several"), 0);
+    while vsrun.try_wait().expect("vsrun").is_none() {
+        let all = fs::read_dir("/proc").expect("/proc").flatten();
+        let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
+        let share = |text: String| {
+            let line = text.lines().find(|line| line.starts_with("Pss:"))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        let shares = own.filter_map(|one| share(fs::read_to_string(one.path().join("smaps_rollup")).ok()?));
+        most = most.max(shares.sum());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    (report(line, vsrun.wait_with_output().expect("vsrun")), most)
 }
