@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # What it pays to keep states that executions begin in: ./scripts/experiment.sh [--short] [--plots DIR] [NAME...]
 #
-# One program, explored by `--search optimal`, whose executions begin in four ways: `replay` (each starts the program), `fork` (a copy of the program before its
+# One program, explored by `--search optimal`, whose executions begin in five ways: `replay` (each starts the program), `fork` (a copy of the program before its
 # main), the first choice (one process that puts back what it has written; `--checkpoint rollback --checkpoint-memory 0`), marks (the same, and the next execution
-# goes on from a state within the one before; `--checkpoint rollback`). One size of the program is changed at a time: transitions of an execution, invisible
+# goes on from a state within the one before; `--checkpoint rollback`), copies (processes stand still in such states; `--checkpoint copies`). One size of the program is changed at a time: transitions of an execution, invisible
 # work for each, written pages, threads, processes.
 #
 # Printed are tables in Markdown: executions a second of CPU time (of vsrun and all that it has started; medians; the difference of two runs, so without the

@@ -340,7 +340,7 @@ fn userfaultfd(machine: &Machine) -> Check {
         _ if device => Some("allowed through /dev/userfaultfd"),
         _ => None,
     };
-    let fix = "sysctl vm.unprivileged_userfaultfd=1 makes checkpoints faster";
+    let fix = "sysctl vm.unprivileged_userfaultfd=1: processes then go back from the end of an execution, and need not be copied for the next one";
     Check::that(allowed.is_some(), NAME, allowed.unwrap_or("not allowed"), fix).optional()
 }
 

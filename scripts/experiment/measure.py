@@ -18,6 +18,7 @@ WAYS = [
     ("fork", ["--checkpoint", "fork"], "#c08000"),
     ("first choice", ["--checkpoint", "rollback", "--checkpoint-memory", "0"], "#2060c0"),
     ("marks", ["--checkpoint", "rollback"], "#108040"),
+    ("copies", ["--checkpoint", "copies"], "#8040a0"),
 ]
 # What all but one are.
 USUAL = {"rounds": 40, "us": 0, "pages": 0, "threads": 4, "processes": 1}
@@ -199,8 +200,8 @@ def plot(name, title, labels, results):
 def sweep(name, title, key, values, fixed):
     results = {way[0]: {"rate": [], "memory": []} for way in WAYS}
     names = [way[0] for way in WAYS]
-    print(f"\n| {title} | " + " | ".join(names) + " | marks / replay | marks / fork | MiB: " + " | ".join(names) + " |")
-    print("|" + "---|" * (2 * len(WAYS) + 3))
+    print(f"\n| {title} | " + " | ".join(names) + " | marks / replay | marks / fork | copies / fork | MiB: " + " | ".join(names) + " |")
+    print("|" + "---|" * (2 * len(WAYS) + 4))
     labels = []
     for value in values:
         point = {**USUAL, **fixed, key: value}
@@ -209,10 +210,10 @@ def sweep(name, title, key, values, fixed):
             speed, executions, report = rate(way, point)
             results[way[0]]["rate"].append(speed)
             results[way[0]]["memory"].append(weigh(way, point, executions))
-            print(f"{point} {way[0]}: {speed:.1f}/s, {executions} executions, {report['rolled_back']} went back, {report['from_marks']} from marks, "
+            print(f"{point} {way[0]}: {speed:.1f}/s, {executions} executions, {report['rolled_back'] + report['copied']} went back, {report['from_marks']} from marks, "
                   f"{report['not_rolled_back']}, {results[way[0]]['memory'][-1]:.0f} MiB", file=sys.stderr)
         last = {way: result["rate"][-1] for way, result in results.items()}
-        cells = [shown(last[way]) for way in names] + [shown(last["marks"] / last["replay"]), shown(last["marks"] / last["fork"])]
+        cells = [shown(last[way]) for way in names] + [shown(last["marks"] / last["replay"]), shown(last["marks"] / last["fork"]), shown(last["copies"] / last["fork"])]
         cells += [shown(results[way]["memory"][-1]) for way in names]
         print(f"| {labels[-1]} | " + " | ".join(cells) + " |", flush=True)
     if PLOTS != "-":

@@ -69,4 +69,11 @@ fn dockers_profile_is_told_with_the_flag_that_helps_and_nothing_else_is_missing(
         let why = report["not_rolled_back"].as_str().unwrap_or_default();
         assert_eq!(why.contains("userfaultfd"), how == "rollback", "{why}");
     }
+    // Copies need nothing that is forbidden.
+    let line =
+        ["--format", "json", "--search", "optimal", "--keep-going", "--shrink", "0", "./philosophers_threads", "6"];
+    let (status, said) = place.run("personality", &line);
+    let report: serde_json::Value = said.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default();
+    let copied = report["copied"].as_u64().unwrap_or(0);
+    assert!((status, &report["executions"]) == (Some(1), &63.into()) && copied > 20, "{said}");
 }
