@@ -23,6 +23,7 @@ impl Copied {
                 self.lacks = true
             }
             libc::SYS_mmap if a[3] as i32 & libc::MAP_LOCKED != 0 => self.lacks = true,
+            libc::SYS_prctl if a[0] as i32 == libc::PR_SET_CHILD_SUBREAPER => self.lacks |= a[1] != 0,
             _ => {}
         }
         if let Some(tell) = self.outside.filter(|_| !Copied::stays_inside(nr, a)) {
@@ -64,17 +65,17 @@ const fn is_copied(nr: i64) -> bool {
     matches!(
         nr,
         any_of!(
-            SYS_madvise SYS_mmap SYS_munmap SYS_mprotect SYS_mremap SYS_brk SYS_mlock SYS_mlock2 SYS_mlockall SYS_munlock
-            SYS_munlockall SYS_mincore SYS_msync SYS_open SYS_openat SYS_openat2 SYS_dup SYS_dup2 SYS_dup3 SYS_close
-            SYS_close_range SYS_memfd_create SYS_eventfd2 SYS_pipe2 SYS_socketpair SYS_pread64 SYS_preadv SYS_getdents64
-            SYS_fadvise64 SYS_prlimit64 SYS_getrlimit SYS_setrlimit SYS_prctl SYS_arch_prctl SYS_rt_sigaction
-            SYS_rt_sigpending SYS_clone SYS_clone3 SYS_fork SYS_vfork SYS_execve SYS_execveat SYS_umask SYS_chdir
-            SYS_fchdir SYS_chroot SYS_setuid SYS_setgid SYS_setreuid SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups
-            SYS_setfsuid SYS_setfsgid SYS_capset SYS_capget SYS_personality SYS_setpriority SYS_sched_setscheduler
-            SYS_sched_setparam SYS_sched_setaffinity SYS_sched_setattr SYS_sched_getattr SYS_setpgid SYS_setsid
-            SYS_getpgid SYS_getpgrp SYS_getsid SYS_set_robust_list SYS_get_robust_list SYS_set_tid_address SYS_rseq
-            SYS_membarrier SYS_process_vm_readv SYS_fsync SYS_fdatasync SYS_restart_syscall SYS_ptrace SYS_poll
-            SYS_exit
+            SYS_madvise SYS_mmap SYS_munmap SYS_mprotect SYS_mremap SYS_brk SYS_mlock SYS_mlock2 SYS_mlockall
+            SYS_munlock SYS_munlockall SYS_mincore SYS_msync SYS_open SYS_openat SYS_openat2 SYS_dup SYS_dup2
+            SYS_dup3 SYS_close SYS_close_range SYS_memfd_create SYS_eventfd2 SYS_pipe2 SYS_socketpair SYS_pread64
+            SYS_preadv SYS_getdents64 SYS_fadvise64 SYS_prlimit64 SYS_getrlimit SYS_setrlimit SYS_prctl
+            SYS_arch_prctl SYS_rt_sigaction SYS_rt_sigpending SYS_clone SYS_clone3 SYS_fork SYS_vfork SYS_execve
+            SYS_execveat SYS_umask SYS_chdir SYS_fchdir SYS_chroot SYS_setuid SYS_setgid SYS_setreuid SYS_setregid
+            SYS_setresuid SYS_setresgid SYS_setgroups SYS_setfsuid SYS_setfsgid SYS_capset SYS_capget SYS_personality
+            SYS_setpriority SYS_sched_setscheduler SYS_sched_setparam SYS_sched_setaffinity SYS_sched_setattr
+            SYS_sched_getattr SYS_getpgid SYS_getpgrp SYS_getsid SYS_set_robust_list SYS_get_robust_list
+            SYS_set_tid_address SYS_rseq SYS_membarrier SYS_process_vm_readv SYS_fsync SYS_fdatasync
+            SYS_restart_syscall SYS_poll SYS_exit
         )
     )
 }
