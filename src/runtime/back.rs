@@ -174,7 +174,7 @@ impl Worker {
         let (n_wanted, every) = if slot == u32::MAX { (0, 0) } else { (wanted.len() as u32, every) };
         (back.n_wanted, back.every, back.marked_at, back.slot) = (n_wanted, every, start, slot);
         if self.back.copies {
-            self.next_original();
+            self.next_mark(slot);
         }
         let back = &mut self.arena.back;
         back.no_room = u32::from(pays && most == 0);
@@ -259,14 +259,14 @@ impl Worker {
         }
         let most = marks.most(self.spec.marks_memory, &self.arena.back, used, processes);
         self.arena.back.room = marks.room(self.spec.marks_memory, most, used, processes);
-        self.arena.back.slot = marks.free_slot(most);
-        marks.place = self.arena.back.slot;
+        let place = marks.free_slot(most);
+        self.arena.back.slot = place;
         // Its process has kept about as much; of several all have been waited for.
         let times = if processes > 1 { 1.0 } else { 2.0 };
         marks.mark = times * since.elapsed().as_nanos() as f64;
         let name = marks.made;
         if copies {
-            self.next_original();
+            self.next_mark(place);
             self.end_unused();
         } else {
             others.iter().for_each(|&p| self.comes_to(p, name));

@@ -94,17 +94,23 @@ impl Worker {
         most > 0
     }
 
-    /// The place of the next one is told. `Back::slot` says whether there is to be one.
+    /// The next mark is to have that place; `u32::MAX`: there is none.
+    pub(super) fn next_mark(&mut self, place: u32) {
+        self.back.marks.place = place;
+        if place == u32::MAX {
+            self.arena.marks_no_more();
+        }
+        self.next_original();
+    }
+
+    /// The place of the next original is told.
     pub(super) fn next_original(&mut self) {
         let n = self.back.stood.as_ref().map_or(0, |stood| stood.members.len());
         // Each process may have to be copied.
-        let is_room = n + self.arena.world.procs.len as usize <= MAX_ORIGINALS;
-        let back = &mut self.arena.back;
-        self.back.marks.place = back.slot;
-        if back.slot == u32::MAX || !is_room {
-            (back.n_wanted, back.every) = (0, 0);
+        if n + self.arena.world.procs.len as usize > MAX_ORIGINALS {
+            self.arena.marks_no_more();
         }
-        back.slot = n as u32;
+        self.arena.back.slot = n as u32;
     }
 
     /// An execution goes on from where these stand still.
