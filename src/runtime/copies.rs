@@ -13,6 +13,10 @@ use super::room;
 use super::stood::{Member, Stood, Together};
 use super::worker::Worker;
 
+const PAGE: u64 = 4096;
+/// What stands still at the first choice may take one of so many parts of the memory that is free.
+const SHARE: u64 = 4;
+
 impl Worker {
     /// The program has come to its first choice: the process that has the turn has been copied, and the others are now.
     ///
@@ -23,6 +27,10 @@ impl Worker {
         self.back.copied.clear();
         let first = self.originals(&mut members).filter(|_| self.kept.has_no_names()).ok_or(Hinders::SHARED);
         let pids: Vec<i32> = members.iter().map(|member| member.pid.as_raw()).collect();
+        let pages: u64 = pids.iter().map(|&pid| room::own_pages(pid)).sum();
+        // Copies may write to all of it.
+        let first =
+            first.and_then(|first| if pages * PAGE > room::free() / SHARE { Err(Hinders::ROOM) } else { Ok(first) });
         let stood = first.and_then(|first| self.stood(first, members));
         if stood.is_err() {
             reap(pids, &self.dir);
