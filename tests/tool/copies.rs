@@ -2,6 +2,7 @@
 //! vsrun binary.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -184,4 +185,37 @@ fn weighed(place: &Place, line: &str) -> (Value, u64) {
         std::thread::sleep(Duration::from_millis(2));
     }
     (report(line, vsrun.wait_with_output().expect("vsrun")), most)
+}
+
+/// The kernel refuses processes beyond those of an execution: the search goes on from before main, with the same counts, and says why.
+#[test]
+fn processes_that_the_kernel_refuses() {
+    let place = Place::new("copies-refused");
+    place.write("several", SEVERAL);
+    let line = "--search optimal --race off --marks 1 --max-executions 60 ./several works 2";
+    let all = place.run("fork", line);
+    // Who is root has no such limit: as somebody who has no processes. Others have some already, so that for them it is only said that nothing wrong comes of it.
+    super::copy_program(Path::new(env!("CARGO_BIN_EXE_vsrun")), &place.dir.join("vsrun"));
+    let is_root = nix::unistd::Uid::effective().is_root();
+    let user: &[&str] = if is_root { &["setpriv", "--reuid", "54321", "--clear-groups"] } else { &["env"] };
+    let mut vsrun = Command::new("timeout");
+    vsrun.args(["60"]).args(user).args([
+        "prlimit",
+        "--nproc=12",
+        "./vsrun",
+        "--format",
+        "json",
+        "-j",
+        "1",
+        "--keep-going",
+    ]);
+    vsrun.args(["--checkpoint", "copies"]).args(line.split_whitespace()).current_dir(&place.dir).stdin(Stdio::null());
+    let run = report(line, vsrun.output().expect("vsrun"));
+    if is_root || run["verdict"] != "error" {
+        for key in ["verdict", "executions", "transitions", "complete"] {
+            assert_eq!(run[key], all[key], "{run}");
+        }
+    }
+    let why = run["not_rolled_back"].as_str().unwrap_or_default();
+    assert!(!is_root || why.contains("refused a copy"), "{run}");
 }
