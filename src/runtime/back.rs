@@ -173,31 +173,18 @@ impl Worker {
         let pays = !wanted.is_empty() || self.spec.marks > 0 && every > 0;
         let (n_wanted, every) = if slot == u32::MAX { (0, 0) } else { (wanted.len() as u32, every) };
         (back.n_wanted, back.every, back.marked_at, back.slot) = (n_wanted, every, start, slot);
-        if self.back.copies {
-            self.next_mark(slot);
-        }
-        let back = &mut self.arena.back;
         back.no_room = u32::from(pays && most == 0);
         back.wanted[..wanted.len()].copy_from_slice(&wanted);
+        self.next_original();
     }
 
     /// The process that has the turn has made a mark: the others do too, vsrun keeps the rest, and it goes on.
     fn has_marked(&mut self) -> io::Result<()> {
         let since = Instant::now();
         let copies = self.back.copies;
-        let before = self.back.processes();
-        let all = match copies {
-            true => self.all_copied().filter(|_| self.is_room_for_copies(before)),
-            false => self.all_mark(),
-        };
+        let all = if copies { self.all_copied() } else { self.all_mark() };
         let Some(together) = all else {
-            if copies {
-                self.only_members(before);
-                self.arena.marks_no_more();
-                self.goes_on();
-                return Ok(());
-            }
-            if !self.back.is_member(self.real_pid(self.arena.back.speaker)) {
+            if !copies && !self.back.is_member(self.real_pid(self.arena.back.speaker)) {
                 self.say_to_keep_nothing();
             }
             self.arena.marks_no_more();
@@ -231,8 +218,7 @@ impl Worker {
         let (printed, later) = (self.output.bytes()?, stood.later()?);
         let mut pool = vec![0; used as usize];
         self.pool.read_exact_at(&mut pool, 0)?;
-        let slot = if copies { marks.place } else { self.arena.back.slot };
-        let seen_from = marks.seen_from;
+        let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
         let mut others = Vec::new();
         if marks.path.len() as u64 == step {
             let plan = until_prefix_ends(self.arena.plan);
@@ -259,14 +245,13 @@ impl Worker {
         }
         let most = marks.most(self.spec.marks_memory, &self.arena.back, used, processes);
         self.arena.back.room = marks.room(self.spec.marks_memory, most, used, processes);
-        let place = marks.free_slot(most);
-        self.arena.back.slot = place;
+        self.arena.back.slot = marks.free_slot(most);
         // Its process has kept about as much; of several all have been waited for.
         let times = if processes > 1 { 1.0 } else { 2.0 };
         marks.mark = times * since.elapsed().as_nanos() as f64;
         let name = marks.made;
         if copies {
-            self.next_mark(place);
+            self.next_original();
             self.end_unused();
         } else {
             others.iter().for_each(|&p| self.comes_to(p, name));
@@ -316,8 +301,8 @@ impl Worker {
     /// A process that has ended was still to go back in this execution, which counts for nothing then.
     pub(super) fn is_missed(&mut self, gone: Pid) -> bool {
         let process = self.process_of(gone.as_raw()).filter(|_| self.back.under_way && self.back.is_member(gone));
-        let missed = process.is_some_and(|p| self.arena.late(p).is_some());
-        let missed = missed || self.back.copies && self.stood_for_one(gone);
+        let is_late = process.is_some_and(|p| self.arena.late(p).is_some());
+        let missed = is_late || self.back.copies && self.stood_for_one(gone);
         self.arena.back.astray |= u32::from(missed);
         missed
     }

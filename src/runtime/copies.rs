@@ -38,11 +38,17 @@ impl Worker {
         stood
     }
 
-    /// The process that has the turn has been copied before a choice; the others are that have had it since they were copied last. `None`: one cannot be.
+    /// The process that has the turn has been copied before a choice; the others are that have had it since they were copied last. `None`: one cannot be, or there is
+    /// no room, and nothing stands still there.
     pub(super) fn all_copied(&mut self) -> Option<Together> {
         let mut stood = self.back.stood.take()?;
+        let before = stood.members.len();
         let together = self.originals(&mut stood.members);
         self.back.stood = Some(stood);
+        let together = together.filter(|_| self.is_room_for_copies(before));
+        if together.is_none() {
+            self.only_members(before);
+        }
         together
     }
 
@@ -54,7 +60,7 @@ impl Worker {
         for &p in &together.others {
             let known = self.original_of(p);
             if known.is_none() {
-                self.arena.back.slot = members.len() as u32;
+                self.arena.back.place = members.len() as u32;
                 self.commands(p, Order::COPY).ok()?;
                 self.add_original(members)?;
             }
@@ -92,7 +98,7 @@ impl Worker {
     }
 
     /// Whether there is room for a mark that has added the members behind the first `before`: standing still, an original does not come to take more than it has.
-    pub(super) fn is_room_for_copies(&mut self, before: usize) -> bool {
+    fn is_room_for_copies(&mut self, before: usize) -> bool {
         let members = self.back.stood.iter().flat_map(|stood| &stood.members).skip(before);
         let pages: u64 = members.map(|member| room::own_pages(member.pid.as_raw())).sum();
         self.arena.back.largest = self.arena.back.largest.max(pages);
@@ -102,15 +108,6 @@ impl Worker {
         most > 0
     }
 
-    /// The next mark is to have that place; `u32::MAX`: there is none.
-    pub(super) fn next_mark(&mut self, place: u32) {
-        self.back.marks.place = place;
-        if place == u32::MAX {
-            self.arena.marks_no_more();
-        }
-        self.next_original();
-    }
-
     /// The place of the next original is told.
     pub(super) fn next_original(&mut self) {
         let n = self.back.stood.as_ref().map_or(0, |stood| stood.members.len());
@@ -118,7 +115,7 @@ impl Worker {
         if n + self.arena.world.procs.len as usize > MAX_ORIGINALS {
             self.arena.marks_no_more();
         }
-        self.arena.back.slot = n as u32;
+        self.arena.back.place = n as u32;
     }
 
     /// An execution goes on from where these stand still.

@@ -125,8 +125,6 @@ pub(super) struct Marks {
     pub mark: f64,
     /// Bytes of memory that vsrun keeps of one, at most; 0: that is not known.
     pub state_size: u64,
-    /// The place of the next one, where `Back::slot` is that of the next original.
-    pub place: u32,
     /// So many have been made so far, and before the execution.
     pub made: u64,
     made_before: u64,

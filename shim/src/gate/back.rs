@@ -177,8 +177,8 @@ pub fn moves() {
     if track().armed {
         apart().states += 1;
         apart().state = apart().states;
-        machine().has_moved(local().pid);
-    } else if machine().copies() {
+    }
+    if track().armed || machine().copies() {
         machine().has_moved(local().pid);
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints that are processes: an original stands still, and its copies go on. See NOTE \[Copies\] of `vsrun_model::back`.
 
-use vsrun_model::back::{Hinders, Stand, Turn};
+use vsrun_model::back::{Hinders, Stand, Turn, MAX_MARKS};
 
 use super::said::{answer, await_word, say, wake};
 use super::{arena, birth, local, machine};
@@ -21,7 +21,7 @@ enum Copy {
 /// The process, which has the turn before the first choice, is copied; returns in each copy that goes on from here.
 pub(super) fn stand() -> Result<(), Hinders> {
     shares_nothing()?;
-    match copy(arena().back.slot) {
+    match copy(arena().back.place) {
         Copy::First => waits(Stand::STOPPED),
         Copy::Again => machine().has_moved(local().pid),
         Copy::Refused => return Err(Hinders::COPIES),
@@ -31,10 +31,10 @@ pub(super) fn stand() -> Result<(), Hinders> {
 
 /// The same before another choice.
 pub(super) fn mark() {
-    if shares_nothing().is_err() {
+    if arena().back.slot >= MAX_MARKS as u32 || shares_nothing().is_err() {
         return machine().marks_no_more();
     }
-    match copy(arena().back.slot) {
+    match copy(arena().back.place) {
         Copy::First => {
             machine().has_marked();
             waits(Stand::MARKED);
@@ -46,7 +46,7 @@ pub(super) fn mark() {
 
 /// The process, which waits for its turn, has been told to be copied. It waits on.
 pub(super) fn obey() {
-    match copy(arena().back.slot) {
+    match copy(arena().back.place) {
         Copy::First => answer(Ok(())),
         Copy::Again => {}
         Copy::Refused => answer(Err(Hinders::COPIES)),
@@ -69,10 +69,10 @@ fn waits(stand: Stand) {
     let Some(word) = machine().back_word(local().pid) else { die(0) };
     loop {
         match load::<Turn>(word) {
-            Turn::NONE => await_word(word),
+            Turn::TAKES => break,
             // It has taken that order at its other word.
             Turn::OBEYS => store_over(word, Turn::OBEYS.0, Turn::NONE.0),
-            _ => break,
+            _ => await_word(word),
         }
     }
     store(word, Turn::NONE);

@@ -63,7 +63,7 @@ numbers! {
     KEEP = 2,
     /// It keeps what it needs to come back to where it is, in place [`Back::slot`], and waits for its turn.
     MARK = 3,
-    /// It is copied; the original stands still in place [`Back::slot`], and the copy waits for its turn.
+    /// It is copied; the original stands still in place [`Back::place`], and the copy waits for its turn.
     COPY = 4,
 }
 
@@ -202,8 +202,10 @@ pub struct Back {
     pub n_missed: u32,
     /// Where it goes back to: one more than a place, or 0: the first choice. Written by vsrun.
     pub to: u32,
-    /// The place of the next mark, or of the next original. Written by vsrun.
+    /// The place of the next mark. Written by vsrun.
     pub slot: u32,
+    /// The place of the next original. Written by vsrun.
+    pub place: u32,
     /// Bit N: it can still come back to the mark in place N. Written by the process at the end of an execution.
     pub usable: u32,
     /// Number of `wanted`; those that have come are not counted.
