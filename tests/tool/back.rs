@@ -52,19 +52,21 @@ impl Place {
     /// The same by rollback, and the most memory, in KiB, that one of the program's processes had.
     fn run_weighed(&self, name: &str, line: &str) -> (Value, u64) {
         let mut child = self.command("rollback", line).stdout(Stdio::piped()).spawn().expect("vsrun");
-        let (program, mut most) = (self.dir.join(name), 0);
+        let mut most = 0;
         while child.try_wait().expect("vsrun").is_none() {
-            let all = fs::read_dir("/proc").expect("/proc").flatten();
-            let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
-            let weight = |status: String| {
-                let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-                line.split_whitespace().nth(1)?.parse::<u64>().ok()
-            };
-            let weights = own.filter_map(|one| weight(fs::read_to_string(one.path().join("status")).ok()?));
+            let weights = self.processes(name).into_iter().filter_map(|pid| kilobytes(pid, "status", "VmHWM:"));
             most = weights.fold(most, u64::max);
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         (report(line, child.wait_with_output().expect("vsrun")), most)
+    }
+
+    /// The processes of that program.
+    pub(super) fn processes(&self, name: &str) -> Vec<i32> {
+        let program = self.dir.join(name);
+        let all = fs::read_dir("/proc").expect("/proc").flatten();
+        let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
+        own.filter_map(|one| one.file_name().to_string_lossy().parse().ok()).collect()
     }
 
     /// What is the same however executions begin, and the scenarios.
@@ -93,7 +95,7 @@ impl Place {
     /// Runs it both ways, by rollback with the options `how`; what rollback gives. `how` may begin with another way.
     pub(super) fn both_as(&self, how: &str, line: &str) -> Value {
         let (way, options) = match how.split_once(' ').unwrap_or((how, "")) {
-            (way @ ("copies" | "auto" | "replay"), options) => (way, options),
+            (way @ ("copies" | "auto"), options) => (way, options),
             _ => ("rollback", how),
         };
         let (other, fork) = (self.run(way, &format!("{options} {line}")), self.run("fork", line));
@@ -114,6 +116,13 @@ impl Drop for Place {
 pub(super) fn report(line: &str, output: Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{line}: {e}: {output:?}"))
+}
+
+/// What the kernel says of a process in that file, on the line that begins so. `None`: it is over.
+pub(super) fn kilobytes(pid: i32, file: &str, begins: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+    let line = text.lines().find(|line| line.starts_with(begins))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 pub(super) fn number(run: &Value, key: &str) -> u64 {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::back::{number, report, Place, WRITES};
+use super::back::{kilobytes, number, report, Place, WRITES};
 use super::together::SEVERAL;
 
 /// Private and shared memory, descriptors that are closed, children that are over, killed, or run another program, from the first choice and from each other one.
@@ -35,7 +35,7 @@ fn each_process_is_as_it_was() {
     }
 }
 
-/// Where bugs are looked at in between, where threads crash, and where there is more to a process than its memory.
+/// Where bugs are looked at in between, and where there is more to a process than its memory.
 #[test]
 fn threads_are_as_they_were() {
     let place = Place::new("copies-threads");
@@ -130,15 +130,12 @@ fn one_that_is_killed_from_outside() {
 
 /// Kills the `nth` oldest process of that program.
 fn kill_nth(place: &Place, nth: usize) -> bool {
-    let program = place.dir.join("several");
-    let all = fs::read_dir("/proc").expect("/proc").flatten();
-    let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
     // Numbers begin again where they have come to their end: in clock ticks since the system was started (proc(5)).
     let began = |pid: i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit(") ").next()?.split(' ').nth(19)?.parse::<u64>().ok()
     };
-    let pids = own.filter_map(|one| one.file_name().to_string_lossy().parse().ok());
+    let pids = place.processes("several").into_iter();
     let mut pids: Vec<(u64, i32)> = pids.filter_map(|pid| Some((began(pid)?, pid))).collect();
     pids.sort_unstable();
     pids.get(nth).is_some_and(|(_, pid)| {
@@ -172,15 +169,9 @@ fn they_take_no_more_memory_than_they_may() {
 /// The same with copies, and the most memory, in KiB, that the program's processes had together; what they share counts once.
 fn weighed(place: &Place, line: &str) -> (Value, u64) {
     let mut vsrun = place.command("copies", line).stdout(Stdio::piped()).spawn().expect("vsrun");
-    let (program, mut most) = (place.dir.join("several"), 0);
+    let mut most = 0;
     while vsrun.try_wait().expect("vsrun").is_none() {
-        let all = fs::read_dir("/proc").expect("/proc").flatten();
-        let own = all.filter(|one| fs::read_link(one.path().join("exe")).is_ok_and(|exe| exe == program));
-        let share = |text: String| {
-            let line = text.lines().find(|line| line.starts_with("Pss:"))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()
-        };
-        let shares = own.filter_map(|one| share(fs::read_to_string(one.path().join("smaps_rollup")).ok()?));
+        let shares = place.processes("several").into_iter().filter_map(|pid| kilobytes(pid, "smaps_rollup", "Pss:"));
         most = most.max(shares.sum());
         std::thread::sleep(Duration::from_millis(2));
     }
