@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use vsrun_model::footprint::{found_at, looks_at, Place};
+use vsrun_model::footprint::{asked_of, found_at, looks_at, Place};
 use vsrun_model::{Act, Effects};
 
 use super::clock::contains;
@@ -146,6 +146,15 @@ impl Sought {
         Sought { everything: false, places: Vec::with_capacity(16) }
     }
 
+    /// Adds where those are that are to be asked whether `act` could have come earlier.
+    pub fn ask(&mut self, act: &Act) {
+        self.everything |= asked_of(act, |place| {
+            if !self.places.contains(&place) {
+                self.places.push(place);
+            }
+        });
+    }
+
     /// Adds where those are that `act`, which did `did`, may depend on.
     pub fn add(&mut self, act: &Act, did: Effects) {
         self.everything |= looks_at(act, did, |place| {
@@ -184,5 +193,73 @@ impl Candidates<'_> {
             }
         }
         Some(next as usize)
+    }
+}
+
+/// The steps by which is told whether an operation could have come earlier, gathered as far back as that is asked.
+#[derive(Debug)]
+pub struct Telling<'a> {
+    candidates: Candidates<'a>,
+    /// The next one of them.
+    next: Option<usize>,
+    /// Further ones, the next one last.
+    others: Vec<usize>,
+    /// Those gathered.
+    steps: ByThread,
+}
+
+impl<'a> Telling<'a> {
+    /// These, and `others`, the last first.
+    pub fn new(mut candidates: Candidates<'a>, mut others: Vec<usize>) -> Telling<'a> {
+        others.reverse();
+        let next = candidates.next_where(|_, _| false);
+        Telling { candidates, next, others, steps: ByThread::default() }
+    }
+
+    /// Those from step `at` on; `thread`: by step. It is asked for earlier and earlier ones.
+    pub fn from(&mut self, at: usize, thread: impl Fn(usize) -> u32) -> &ByThread {
+        while let Some(k) = self.next.max(self.others.last().copied()).filter(|&k| k >= at) {
+            if self.next == Some(k) {
+                self.next = self.candidates.next_where(|_, _| false);
+            }
+            self.others.pop_if(|other| *other == k);
+            self.steps.add(thread(k), k);
+        }
+        &self.steps
+    }
+}
+
+/// Steps that are gathered from the last to the first.
+#[derive(Debug, Default)]
+pub struct ByThread {
+    /// With thread numbers; the last step first.
+    lists: Vec<(u32, Vec<usize>)>,
+}
+
+impl ByThread {
+    /// Adds a step before all others.
+    pub fn add(&mut self, thread: u32, k: usize) {
+        match self.lists.iter_mut().find(|list| list.0 == thread) {
+            Some((_, list)) => list.push(k),
+            None => self.lists.push((thread, vec![k])),
+        }
+    }
+
+    /// In their order those that do not follow what `follows` tells: of each thread the first ones, since the steps of a thread
+    /// follow each other.
+    pub fn apart(&self, follows: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut steps = Vec::new();
+        for (_, list) in &self.lists {
+            steps.extend(list.iter().rev().copied().take_while(|&k| !follows(k)));
+        }
+        steps.sort_unstable();
+        steps
+    }
+
+    /// All of them, in their order.
+    pub fn all(&self) -> Vec<usize> {
+        let mut steps: Vec<usize> = self.lists.iter().flat_map(|(_, list)| list).copied().collect();
+        steps.sort_unstable();
+        steps
     }
 }

@@ -32,7 +32,7 @@ use vsrun_model::{dependent_after, signal, Act, Effects, End, Kind, Tid, NONE};
 use super::api::{is_partial, Watch};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
-use super::index::{Followed, Sought};
+use super::index::{ByThread, Followed, Sought, Telling};
 use super::tree::{Covered, Pending, Race, Step, Tree};
 use super::ways::ways_to_take;
 use crate::schedule::Schedule;
@@ -482,8 +482,9 @@ impl Reduction {
     /// The same; `sought`: where those are that `p` meets, `before`: what happens before it, and itself or not.
     fn races_of(&mut self, run: &Run, n: usize, (p, did): (&Pending, Effects), sought: &Sought, before: Clock) {
         let mut covered = self.clock_of_origin(run, p.origin);
-        let mut blockers: Vec<usize> = Vec::new();
+        let mut blockers = ByThread::default();
         let mut candidates = run.followed.index.candidates(n, sought);
+        let mut late = Late { n, p, did, before, telling: None };
         while let Some(j) = candidates.next(&covered) {
             if !self.meets(run, j, p, did) {
                 continue;
@@ -491,16 +492,17 @@ impl Reduction {
             if self.gives_up(n - j) {
                 return;
             }
-            let mut answer = self.reverse(run, n, p, did, &before, &[j]);
+            let mut answer = self.reverse(run, &mut late, &[j]);
             // Each way to take away enough leads to other executions.
             let several = answer == Answer::No
                 || answer == Answer::Unknown && matches!(p.act.op.kind.row().role, Role::FileLock(_));
             if several {
-                for taken in ways_to_take(j, &blockers) {
+                // What follows it is taken away with it.
+                for taken in ways_to_take(j, &blockers.apart(|b| self.follows(run, b, &[j]))) {
                     if self.gives_up(n - j + taken.len()) {
                         return;
                     }
-                    if self.reverse(run, n, p, did, &before, &taken) == Answer::Yes {
+                    if self.reverse(run, &mut late, &taken) == Answer::Yes {
                         answer = Answer::Yes;
                     }
                 }
@@ -509,63 +511,26 @@ impl Reduction {
                 // Races further back are found in the execution that this one leads to. One that a source set leads to may
                 // be cut off before.
                 Answer::Yes if self.insertion == Insertion::Sequence => join(&mut covered, self.clock(run, j)),
-                _ if several && may_block(&self.step(run, j).act, &p.act) => blockers.push(j),
+                _ if several && may_block(&self.step(run, j).act, &p.act) => {
+                    blockers.add(self.step(run, j).thread(), j);
+                }
                 _ => {}
             }
         }
     }
 
     /// Puts `p` before the steps `taken`, the first of which is the earliest, if it is enabled there.
-    fn reverse(&mut self, run: &Run, n: usize, p: &Pending, did: Effects, before: &Clock, taken: &[usize]) -> Answer {
+    fn reverse<'r>(&mut self, run: &'r Run, late: &mut Late<'_, 'r>, taken: &[usize]) -> Answer {
         let at = taken[0];
-        let mut free: Vec<usize> = Vec::new();
-        // What follows a step of a thread follows its earlier ones.
-        let mut earliest: Vec<usize> = Vec::new();
-        for &t in taken {
-            if !earliest.iter().any(|&e| self.step(run, e).thread() == self.step(run, t).thread() && e <= t) {
-                earliest.retain(|&e| self.step(run, e).thread() != self.step(run, t).thread());
-                earliest.push(t);
-            }
-        }
-        let (answer, act) = {
-            let (mut kept, mut dropped, mut all) = (Vec::new(), Vec::new(), Vec::new());
-            for k in at..n {
-                let step = self.step(run, k);
-                let (found, woke) = self.found(run, k, p);
-                let lives = || self.tree.node(run.path[n]).pending.iter().any(|q| q.act.pid == step.act.pid);
-                let over = step.did.has(Effects::ENDS) && !lives();
-                let before = contains(before, step.thread(), k);
-                let did = Did { act: &step.act, did: step.did, before, found, woke, over };
-                all.push(did);
-                if self.follows(run, k, &earliest) {
-                    dropped.push(did);
-                } else {
-                    kept.push(did);
-                    free.push(k);
-                }
-            }
-            let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
-            let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
-            let seen = seen.map(|s| (&s.act, s.choices));
-            let lock_waits = self.others_lock_records(run, at, n, p);
-            let question = Question {
-                act: &p.act,
-                performed: p.choices > 0,
-                first,
-                seen,
-                kept: &kept,
-                dropped: &dropped,
-                lock_waits,
-                any_moment: run.any_moment,
-            };
-            let answer = question.answer();
-            // Where by its objects it would be enabled and was not, its process is over, or stopped.
-            let as_it_was = || Question { seen: None, kept: &[], dropped: &all, ..question }.answer().0;
-            let was_blocked = seen.is_some_and(|(_, choices)| choices == 0) && !kept.is_empty();
-            match answer {
-                (Answer::Yes, act) if was_blocked && as_it_was() == Answer::Yes => (Answer::Unknown, act.at_most()),
-                answer => answer,
-            }
+        let mut telling = late.telling.take().unwrap_or_else(|| self.telling(run, late.n, late.p));
+        let steps = telling.from(at, |k| self.step(run, k).thread());
+        let (answer, act) = self.answer(run, late, taken, steps);
+        debug_assert_eq!((answer, act), self.answer(run, late, taken, &self.all(run, at..late.n)), "a step is left out");
+        late.telling = Some(telling);
+        let (n, p, did) = (late.n, late.p, late.did);
+        let free = match self.insertion {
+            Insertion::Sequence => Vec::new(),
+            Insertion::FirstStep => (at..n).filter(|&k| !self.follows(run, k, taken)).collect(),
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {
@@ -589,6 +554,73 @@ impl Reduction {
             Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
         }
         answer
+    }
+
+    /// The steps among the first `n` by which is told whether `p` could have come earlier.
+    fn telling<'r>(&self, run: &'r Run, n: usize, p: &Pending) -> Telling<'r> {
+        let mut asked = Sought::new();
+        asked.ask(&p.act);
+        // Steps that changed it while it stood.
+        let (mut changes, mut end) = (Vec::new(), n);
+        while let Some(stood) = self.pending_of(run.path[end], p.act.tid).filter(|_| end >= p.origin) {
+            asked.ask(&stood.act);
+            match stood.since.min(end) {
+                since if since > p.origin => {
+                    changes.push(since - 1);
+                    end = since - 1;
+                }
+                _ => break,
+            }
+        }
+        Telling::new(run.followed.index.candidates(n, &asked), changes)
+    }
+
+    /// All of these steps.
+    fn all(&self, run: &Run, steps: std::ops::Range<usize>) -> ByThread {
+        let mut all = ByThread::default();
+        steps.rev().for_each(|k| all.add(self.step(run, k).thread(), k));
+        all
+    }
+
+    /// Whether `p` is enabled without the steps `taken` and what follows them, and as what; asked are the steps `among`.
+    fn answer(&self, run: &Run, late: &Late, taken: &[usize], among: &ByThread) -> (Answer, Act) {
+        let (n, p, before) = (late.n, late.p, &late.before);
+        let at = taken[0];
+        let did = |k: usize| {
+            let step = self.step(run, k);
+            let (found, woke) = self.found(run, k, p);
+            let lives = || self.tree.node(run.path[n]).pending.iter().any(|q| q.act.pid == step.act.pid);
+            let over = step.did.has(Effects::ENDS) && !lives();
+            let before = contains(before, step.thread(), k);
+            Did { act: &step.act, did: step.did, before, found, woke, over }
+        };
+        let steps = among.apart(|k| self.follows(run, k, taken));
+        let kept: Vec<Did> = steps.iter().map(|&k| did(k)).collect();
+        let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
+        let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
+        let seen = seen.map(|s| (&s.act, s.choices));
+        let any_moment = run.any_moment;
+        let (performed, lock_waits) = (p.choices > 0, self.others_lock_records(run, at, n, p));
+        let question =
+            Question { act: &p.act, performed, first, seen, kept: &kept, dropped: &[], lock_waits, any_moment };
+        // Mostly nothing that stays matters to it.
+        if let Some(answer) = question.as_seen() {
+            return answer;
+        }
+        let all = among.all();
+        let dropped: Vec<Did> = all.iter().filter(|k| steps.binary_search(k).is_err()).map(|&k| did(k)).collect();
+        let question = Question { dropped: &dropped, ..question };
+        let answer = question.answer();
+        // Where by its objects it would be enabled and was not, its process is over, or stopped.
+        let as_it_was = || {
+            let all: Vec<Did> = all.iter().map(|&k| did(k)).collect();
+            Question { seen: None, kept: &[], dropped: &all, ..question }.answer().0
+        };
+        let was_blocked = seen.is_some_and(|(_, choices)| choices == 0) && !kept.is_empty();
+        match answer {
+            (Answer::Yes, act) if was_blocked && as_it_was() == Answer::Yes => (Answer::Unknown, act.at_most()),
+            answer => answer,
+        }
     }
 
     /// `act`, the operation `p` in the state that comes without the steps `taken` and what follows them: on descriptors, with the
@@ -715,6 +747,18 @@ impl Reduction {
         let Some(before) = before else { return (None, false) };
         (Some((before.state, after.state)), before.fate & WOKEN == 0 && after.fate & WOKEN != 0)
     }
+}
+
+/// An operation that is to come earlier.
+struct Late<'p, 'r> {
+    /// It is performed, or blocked, after so many steps.
+    n: usize,
+    p: &'p Pending,
+    did: Effects,
+    /// What happens before it.
+    before: Clock,
+    /// Found out when it is asked for.
+    telling: Option<Telling<'r>>,
 }
 
 const NO_STEP: Step = Step { act: NO_ACT, value: 0, did: Effects::NONE };

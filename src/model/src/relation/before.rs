@@ -24,21 +24,9 @@ impl Question<'_> {
         if act.op.kind == Kind::YIELD || act.fate & GIVES_WAY != 0 {
             return (if act.fate & HELD == 0 { Answer::Yes } else { Answer::Unknown }, act);
         }
-        if let Some((seen, choices)) = self.seen {
-            let depends = |k: &Did| {
-                dependent_after(k.act, k.did, self.act, Effects::ANY, false)
-                    || dependent_after(k.act, k.did, seen, Effects::ANY, false)
-            };
-            if !self.kept.iter().any(depends) {
-                return (Answer::from(choices > 0), *seen);
-            }
+        if let Some(answer) = self.as_seen() {
+            return answer;
         }
-        // Who took a signal, and in which way an operation went on, is not recorded.
-        let signals = |a: &Act| match a.op.kind.row().signals.taken {
-            Taken::Suspends | Taken::Waits | Taken::Stopped => true,
-            Taken::KeepsPlace => a.op.signals != 0 || a.op.has(RESUMED),
-            _ => a.op.signals != 0,
-        };
         // A signal that is for its thread alone stays pending, and lets it go on in one way or another.
         let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & (SHARED_PENDING | DIES) == 0;
         if self.seen.is_some_and(|s| comes(s.0)) && comes(self.act) {
@@ -49,8 +37,8 @@ impl Question<'_> {
         // With a step at which it has been killed its process may be over, whatever the other threads stand at.
         let ends_all = |a: &Act| a.pid == self.act.pid && a.op.signals & DIES != 0;
         let mut others = self.kept.iter().chain(self.dropped).map(|d| d.act);
-        let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(signals);
-        if own || others.any(|a| signals(a) && concerns(a) || ends_all(a)) {
+        let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(tells_by_signals);
+        if own || others.any(|a| tells_by_signals(a) && concerns(a) || ends_all(a)) {
             return (Answer::Unknown, act.at_most());
         }
         let (expired, cancelled) = (self.has_expired(), self.is_cancelled());
@@ -62,6 +50,17 @@ impl Question<'_> {
         act.fate |= if self.woken() { WOKEN } else { 0 };
         act.state = (act.op.kind.row().records.there)(self);
         (answer, act)
+    }
+
+    /// The answer where it has been seen before the first dropped transition, and nothing that stays matters to it. What is dropped is not asked.
+    pub fn as_seen(&self) -> Option<(Answer, Act)> {
+        let gives_way = self.act.op.kind == Kind::YIELD || self.act.fate & GIVES_WAY != 0;
+        let (seen, choices) = self.seen.filter(|_| !gives_way)?;
+        let depends = |k: &Did| {
+            dependent_after(k.act, k.did, self.act, Effects::ANY, false)
+                || dependent_after(k.act, k.did, seen, Effects::ANY, false)
+        };
+        (!self.kept.iter().any(depends)).then(|| (Answer::from(choices > 0), *seen))
     }
 
     /// Its deadline has passed, or nobody asks for that.
@@ -99,6 +98,15 @@ impl Question<'_> {
         let changed = |d: &Did| d.found.is_some_and(|(before, after)| before != after);
         fired(p) && (p.op.kind.row().channels == Channels::Reads || p.state != 0)
             || self.dropped.iter().skip(1).any(|d| fired(d.act)) && self.kept.iter().chain(self.dropped).any(changed)
+    }
+}
+
+/// Who took a signal, and in which way an operation went on, is not recorded: true for an operation that this may matter to.
+pub(super) fn tells_by_signals(a: &Act) -> bool {
+    match a.op.kind.row().signals.taken {
+        Taken::Suspends | Taken::Waits | Taken::Stopped => true,
+        Taken::KeepsPlace => a.op.signals != 0 || a.op.has(RESUMED),
+        _ => a.op.signals != 0,
     }
 }
 

@@ -5,8 +5,10 @@
 //! that it looks at ([`looks_at`]). If [`dependent_after`](crate::dependent_after) says so in any state, there is such a
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
+use super::before::tells_by_signals;
 use super::depend::is_far_from_limit;
 use crate::base::Tid;
+use crate::objects::row::{Channels, Role};
 use crate::state::{Act, By, Cell, Effects, Footprint, How, SEMVMX};
 
 /// What steps are kept under.
@@ -38,10 +40,15 @@ enum Tag {
     /// Adds a little to this semaphore of a set.
     AddsTo(u8),
     Other,
+    /// Tells something of operations that it does not depend on.
+    Tells,
 }
 
 /// Ways to touch an object.
 const OF_OBJECTS: [Tag; 6] = [Tag::Waits, Tag::Shares, Tag::Looks, Tag::Adds, Tag::Semop, Tag::Other];
+
+/// Ways to touch what has no object.
+const OF_NONE: [Tag; 5] = [Tag::Writes, Tag::Looks, Tag::Changes, Tag::Named, Tag::Many];
 
 impl Place {
     /// From the first to the last place under which the steps of threads are kept: all steps, each once.
@@ -57,6 +64,9 @@ fn is_wide(&(cell, how): &(Cell, How)) -> bool {
 pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
     let footprint = Footprint::of(act, did);
     keep(Place(Tag::Moves, Cell::Thread(act.tid)));
+    if did.has(Effects::ENDS) || tells_by_signals(act) || act.op.kind.row().channels == Channels::Ends {
+        keep(Place(Tag::Tells, Cell::World));
+    }
     if footprint.cells().iter().any(is_wide) {
         return keep(Place(Tag::Writes, Cell::World));
     }
@@ -74,6 +84,24 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) -> bool {
         against(cell, how, |tag| look(Place(tag, cell)));
     }
     footprint.cells().iter().any(is_wide)
+}
+
+/// Calls `ask` with each place where there may be steps by which [`Question::answer`](crate::before::Question::answer) tells whether `act` could have come
+/// earlier: those that it depends on whatever it comes to do, those on what it touches in whatever way, and those that tell of all. True: any may.
+pub fn asked_of(act: &Act, mut ask: impl FnMut(Place)) -> bool {
+    let all = looks_at(act, Effects::ANY, &mut ask);
+    ask(Place(Tag::Tells, Cell::World));
+    for &(cell, _) in Footprint::of(act, Effects::ANY).cells() {
+        match cell {
+            Cell::Object(_) => OF_OBJECTS.iter().for_each(|&tag| ask(Place(tag, cell))),
+            Cell::Channels | Cell::Initializers | Cell::Removals => {
+                OF_NONE.iter().for_each(|&tag| ask(Place(tag, cell)));
+            }
+            _ => {}
+        }
+    }
+    // Locks of files go with descriptors, processes, and what others wait for.
+    all || matches!(act.op.kind.row().role, Role::FileLock(_))
 }
 
 /// What a way to touch a cell is kept under; what everybody does, nowhere.
