@@ -125,8 +125,10 @@ impl Worker {
             states.add(&self.arena, self.root);
         }
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
+        let mut answers = std::mem::take(&mut self.answers);
         let late = (&self.spec.objects.late, &(|| self.is_to_stop()) as &dyn Fn() -> bool);
-        let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), late);
+        let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), late, &mut answers);
+        self.answers = answers;
         Ok(Some(outcome.with_polled(polled, alone)))
     }
 

@@ -10,7 +10,7 @@ use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
 use crate::race::{self, first_of, pending, races, trespasses, violations, Access, Claim, Conflict, Flaws, Note, Race};
-use crate::search::answered;
+use crate::search::Answers;
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -73,19 +73,20 @@ pub enum Sign {
 impl Outcome {
     /// From the arena of an execution whose processes are gone.
     /// `flaws`: what is looked for; `by_step`: its trace is to tell what each transition did to memory; `known`: libraries of which it was known
-    /// that they come while the program runs; `to_end`: vsrun is to end, see [`Outcome::given_up`].
+    /// that they come while the program runs; `to_end`: vsrun is to end, see [`Outcome::given_up`]; `answers`: of the executions before it.
     pub fn new(
         arena: &Arena,
         mut trace: Trace,
         ending: Ending,
         (flaws, by_step): (Flaws, bool),
         (known, to_end): (&BTreeSet<String>, &dyn Fn() -> bool),
+        answers: &mut Answers,
     ) -> Outcome {
         let patience = Patience::new(to_end);
         let notes = || patience.limits(notes(arena));
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena, known);
-        shown.answered = answered(arena);
+        shown.answered = answers.of(arena);
         // What could not be recorded may be anything.
         if is_told(arena, &ending) && by_step && arena.records_lost == 0 {
             trace.touched = race::by_step(trace.steps.len(), notes());

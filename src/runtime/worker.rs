@@ -38,7 +38,7 @@ use crate::binary::preflight::is_secure_exec;
 use crate::binary::{Modules, SymbolCache};
 use crate::finding::{Apart, Finding};
 use crate::objects::{Objects, Shown};
-use crate::search::answered;
+use crate::search::{answered, Answers};
 
 /// The end of the sentence about a file that nobody has read yet.
 pub const ONLY_WRITTEN: &str =
@@ -112,6 +112,8 @@ pub struct Worker {
     pub(super) list: Watchlist,
     /// What makes states differ, where that is asked for.
     pub(super) states: Option<States>,
+    /// What signals have answered in the executions before.
+    pub(super) answers: Answers,
     /// The process that goes back from the end of an execution to its first choice.
     pub(super) back: GoingBack,
     /// Pages of memory that threads have for themselves.
@@ -195,6 +197,7 @@ impl Worker {
             states,
             told: Told::default(),
             own: OwnPages::default(),
+            answers: Answers::default(),
             back: GoingBack::default(),
             looks_unguarded: false,
             cpu,

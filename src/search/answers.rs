@@ -16,36 +16,77 @@ use super::past::Past;
 
 /// The names of the returns that signals have answered in the execution that stands in the arena, but for those that were known.
 pub fn answered(arena: &Arena) -> BTreeSet<u64> {
-    let world = &arena.world;
-    let mut all = BTreeSet::new();
-    if world.sent_lost {
-        // It may have been anything.
-        arena.trace().iter().for_each(|step| note(arena, step.act.tid, step.act.op.kind, &mut all));
-        let kinds = [Kind::FORK, STARTS];
-        (0..world.threads.len).for_each(|t| kinds.iter().for_each(|&kind| note(arena, t, kind, &mut all)));
-    }
-    let recorded = |sent: &&SignalSent| sent.at > 0 && sent.at <= arena.trace().len() as u64;
-    let all_sent: Vec<&SignalSent> = world.sent.as_slice().iter().filter(recorded).collect();
-    let Some(last) = all_sent.iter().map(|sent| sent.at as usize).max() else { return all };
-    for sent in all_sent.iter().filter(|sent| sent.starting != NONE) {
-        note(arena, sent.starting, STARTS, &mut all);
-    }
-    let concerned: Vec<Tid> =
-        (0..world.threads.len).filter(|&t| all_sent.iter().any(|sent| reaches(arena, sent, t))).collect();
-    let unknown = |step: &Step| concerned.contains(&step.act.tid) && is_unknown(arena, step.act.tid, step.act.op.kind);
-    // Most executions have nothing that could be told.
-    if arena.trace()[..last].iter().any(unknown) || concerned.iter().any(|&t| is_unknown(arena, t, Kind::FORK)) {
-        let run = Run::of(arena, last);
-        for sent in all_sent {
-            for &u in concerned.iter().filter(|&&u| reaches(arena, sent, u)) {
-                run.answered(u, sent.at as usize - 1)
-                    .into_iter()
-                    .flatten()
-                    .for_each(|kind| note(arena, u, kind, &mut all));
+    Answers::default().of(arena)
+}
+
+/// What signals answer in executions that come one after the other: of what one has in common with the one before is only asked once.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// The first steps of the last execution, with all that they did.
+    steps: Vec<Step>,
+    /// What happened before what in them; of the first ones.
+    past: Past,
+    /// Signals that were sent by the first so many of them have answered nothing that was not known.
+    settled: usize,
+}
+
+impl Answers {
+    /// Of the execution that stands in the arena; what is known may only become more.
+    pub fn of(&mut self, arena: &Arena) -> BTreeSet<u64> {
+        let world = &arena.world;
+        let mut all = BTreeSet::new();
+        if world.sent_lost {
+            // It may have been anything.
+            arena.trace().iter().for_each(|step| note(arena, step.act.tid, step.act.op.kind, &mut all));
+            let kinds = [Kind::FORK, STARTS];
+            (0..world.threads.len).for_each(|t| kinds.iter().for_each(|&kind| note(arena, t, kind, &mut all)));
+        }
+        let recorded = |sent: &&SignalSent| sent.at > 0 && sent.at <= arena.trace().len() as u64;
+        let mut all_sent: Vec<&SignalSent> = world.sent.as_slice().iter().filter(recorded).collect();
+        for sent in all_sent.iter().filter(|sent| sent.starting != NONE) {
+            note(arena, sent.starting, STARTS, &mut all);
+        }
+        let Some(last) = all_sent.iter().map(|sent| sent.at as usize).max() else { return all };
+        self.turn_to(arena, last);
+        let settled = self.settled as u64;
+        all_sent.retain(|sent| sent.at > settled);
+        let concerned: Vec<Tid> =
+            (0..world.threads.len).filter(|&t| all_sent.iter().any(|sent| reaches(arena, sent, t))).collect();
+        let unknown =
+            |step: &Step| concerned.contains(&step.act.tid) && is_unknown(arena, step.act.tid, step.act.op.kind);
+        // Most executions have nothing that could be told.
+        if self.steps.iter().any(unknown) || concerned.iter().any(|&t| is_unknown(arena, t, Kind::FORK)) {
+            self.past.extend(&self.steps, |n| self.steps[n].did, |t| creation(arena, t), Op::hears);
+            let run = Run { arena, past: &self.past };
+            for sent in all_sent {
+                for &u in concerned.iter().filter(|&&u| reaches(arena, sent, u)) {
+                    let answered = run.answered(u, sent.at as usize - 1);
+                    answered.into_iter().flatten().for_each(|kind| note(arena, u, kind, &mut all));
+                }
             }
         }
+        if all.is_empty() {
+            self.settled = last;
+        }
+        all
     }
-    all
+
+    /// Keeps what the execution has in common with the one before, and takes over its first `len` steps.
+    fn turn_to(&mut self, arena: &Arena, len: usize) {
+        let steps = &arena.trace()[..len];
+        // What the last step did is recorded when the next one is chosen.
+        let whole = |(n, step): (usize, &Step)| match n + 1 == arena.trace().len() {
+            true => Step { did: step.did.with(arena.world.did), ..*step },
+            false => *step,
+        };
+        let bare = |step: &Step| Step { seen_at: 0, n_seen: 0, ..*step };
+        let come = || steps.iter().enumerate().map(whole).map(|step| bare(&step));
+        let common = self.steps.iter().zip(come()).take_while(|(old, new)| **old == *new).count();
+        self.steps.truncate(common);
+        self.past.cut(common);
+        self.settled = self.settled.min(common);
+        self.steps.extend(come().skip(common));
+    }
 }
 
 /// Thread `u` is one of those that the signal is for, and did not send it.
@@ -73,19 +114,10 @@ fn creation(arena: &Arena, t: Tid) -> Option<usize> {
 /// The execution that stands in the arena, with what happened before what in it.
 struct Run<'a> {
     arena: &'a Arena,
-    past: Past,
+    past: &'a Past,
 }
 
 impl Run<'_> {
-    /// Its first `len` steps.
-    fn of(arena: &Arena, len: usize) -> Run<'_> {
-        let steps = &arena.trace()[..len];
-        // What the last step did is recorded when the next one is chosen.
-        let is_last = |n: usize| n + 1 == arena.trace().len();
-        let did = |n: usize| if is_last(n) { steps[n].did.with(arena.world.did) } else { steps[n].did };
-        Run { arena, past: Past::of(steps, did, |t| creation(arena, t), Op::hears) }
-    }
-
     /// What a signal that step `by` sent to thread `u` answers: what that has done last, and that it has created another one since.
     fn answered(&self, u: Tid, by: usize) -> [Option<Kind>; 2] {
         let steps = self.arena.trace();

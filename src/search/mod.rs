@@ -48,7 +48,7 @@ mod walk;
 mod ways;
 
 pub use ahead::InOrder;
-pub use answers::answered;
+pub use answers::{answered, Answers};
 pub use api::{Chance, Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;

@@ -11,12 +11,15 @@ use super::index::{Index, Sought};
 use crate::trace::Trace;
 
 /// By step of an execution.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Past {
     /// The step before it of its thread, or the one in which that was created, with all that happened before that.
     pub own: Vec<Clock>,
     /// What happened before it, and itself.
     pub clocks: Vec<Clock>,
+    index: Index,
+    /// By thread number, its steps.
+    made: Vec<Vec<usize>>,
 }
 
 impl Past {
@@ -29,33 +32,53 @@ impl Past {
         hears: impl Fn(&Op) -> bool,
     ) -> Past {
         let mut past = Past::default();
-        let mut index = Index::default();
-        let mut last: Vec<Option<usize>> = Vec::new();
-        for (n, step) in steps.iter().enumerate() {
+        past.extend(steps, did, creation, hears);
+        past
+    }
+
+    /// The same, of which the first steps are known.
+    pub fn extend(
+        &mut self,
+        steps: &[Step],
+        did: impl Fn(usize) -> Effects,
+        creation: impl Fn(Tid) -> Option<usize>,
+        hears: impl Fn(&Op) -> bool,
+    ) {
+        for (n, step) in steps.iter().enumerate().skip(self.clocks.len()) {
             let (act, did_now) = (&step.act, did(n));
             let thread = act.tid as usize;
-            if last.len() <= thread {
-                last.resize(thread + 1, None);
+            if self.made.len() <= thread {
+                self.made.resize(thread + 1, Vec::new());
             }
-            let before = last[thread].replace(n).or_else(|| creation(act.tid)).filter(|&before| before < n);
-            let own = before.map_or(Clock::new(), |before| past.clocks[before].clone());
+            let before = self.made[thread].last().copied().or_else(|| creation(act.tid)).filter(|&before| before < n);
+            self.made[thread].push(n);
+            let own = before.map_or(Clock::new(), |before| self.clocks[before].clone());
             let mut clock = own.clone();
             if hears(&act.op) {
                 let mut sought = Sought::new();
                 sought.add(act, did_now);
-                let mut candidates = index.candidates(n, &sought);
+                let mut candidates = self.index.candidates(n, &sought);
                 while let Some(k) = candidates.next(&clock) {
                     if dependent_after(&steps[k].act, did(k), act, did_now, false) {
-                        join(&mut clock, &past.clocks[k]);
+                        join(&mut clock, &self.clocks[k]);
                     }
                 }
             }
             add(&mut clock, act.tid, n);
-            index.add(n, act, did_now);
-            past.own.push(own);
-            past.clocks.push(clock);
+            self.index.add(n, act, did_now);
+            self.own.push(own);
+            self.clocks.push(clock);
         }
-        past
+    }
+
+    /// Forgets the steps from step `n` on.
+    pub fn cut(&mut self, n: usize) {
+        self.own.truncate(n);
+        self.clocks.truncate(n);
+        self.index.cut(n);
+        for made in &mut self.made {
+            made.truncate(made.partition_point(|&step| step < n));
+        }
     }
 }
 
