@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use vsrun_model::depend::CANCELLED;
 use vsrun_model::kind::{Lock, Role};
-use vsrun_model::{Act, Key, ObjId, Uid};
+use vsrun_model::{Act, Key, Kind, ObjId, Uid};
 
 use crate::held::{Held, Hold};
 use crate::trace::Trace;
@@ -35,15 +35,27 @@ pub struct Edge {
 
 /// The order in which locks are acquired, as far as executions have shown.
 #[derive(Debug, Default)]
-pub struct LockOrder(BTreeSet<Edge>);
+pub struct LockOrder {
+    edges: BTreeSet<Edge>,
+    /// The steps of the execution that was learnt from last, as far as they matter.
+    last: Vec<Seen>,
+}
+
+/// Who did what with which objects, as it found them.
+type Seen = (Uid, Kind, ObjId, ObjId, i64);
 
 impl LockOrder {
     /// Takes note of an execution: the circles that are new, each beginning with its least edge.
     pub fn learn(&mut self, trace: &Trace) -> Vec<Vec<Edge>> {
         let mut circles = BTreeSet::new();
         let mut held = Held::default();
+        let seen = |act: &Act| (act.uid, act.op.kind, act.op.obj, act.op.obj2, act.state);
+        let steps = || trace.steps.iter().map(|step| seen(&step.act));
+        let known = self.last.iter().zip(steps()).take_while(|(old, new)| *old == new).count();
+        self.last.truncate(known);
+        self.last.extend(steps().skip(known));
         for (index, step) in trace.steps.iter().enumerate() {
-            if let Some(to) = acquired(&step.act) {
+            if let Some(to) = acquired(&step.act).filter(|_| index >= known) {
                 let before: Vec<Hold> = held.of(step.act.tid);
                 let again = before.iter().any(|hold| hold.lock == to);
                 for hold in before.iter().filter(|hold| !again && !hold.shared) {
@@ -52,7 +64,7 @@ impl LockOrder {
                     let gates = others.filter_map(|other| key(other.lock)).collect();
                     if let (Some(from), Some(to)) = (key(hold.lock), key(to)) {
                         let edge = Edge { from, to, thread: step.act.uid, gates };
-                        if self.0.len() < MAX_EDGES && self.0.insert(edge.clone()) {
+                        if self.edges.len() < MAX_EDGES && self.edges.insert(edge.clone()) {
                             self.close(&mut vec![edge], &mut circles);
                         }
                     }
@@ -82,7 +94,7 @@ impl LockOrder {
             };
             edge.from == last && !path.iter().any(met)
         };
-        let next: Vec<Edge> = self.0.iter().filter(apart).cloned().collect();
+        let next: Vec<Edge> = self.edges.iter().filter(apart).cloned().collect();
         for edge in next {
             path.push(edge);
             self.close(path, circles);
@@ -105,7 +117,7 @@ fn acquired(act: &Act) -> Option<ObjId> {
 #[cfg(test)]
 mod tests {
     use vsrun_model::arena::Step;
-    use vsrun_model::{Kind, ObjKind, Op, Tid};
+    use vsrun_model::{ObjKind, Op, Tid};
 
     use super::*;
 
@@ -125,6 +137,11 @@ mod tests {
         let mut order = LockOrder::default();
         let found = order.learn(&trace);
         assert_eq!(order.learn(&trace), Vec::<Vec<Edge>>::new(), "they are told once");
+        // One that begins as the one before.
+        let mut two = LockOrder::default();
+        let short = Trace { steps: trace.steps[..trace.steps.len() / 2].to_vec(), ..trace.clone() };
+        let before = two.learn(&short);
+        assert_eq!(before.into_iter().chain(two.learn(&trace)).collect::<Vec<_>>(), found);
         let edge = |edge: &Edge| (edge.from.addr as ObjId, edge.to.addr as ObjId);
         found.iter().map(|circle| circle.iter().map(edge).collect()).collect()
     }

@@ -40,7 +40,7 @@ const IN_VAIN: u32 = 4 * LOSS;
 /// So often pages may turn out to be written that were not known.
 const LESSONS: u32 = 64;
 /// Most bytes of the pool (pipes, sockets, semaphores with names) that marks keep, each.
-const MOST_POOL: u64 = 1 << 20;
+const MOST_POOL: u64 = 1 << 23;
 /// Most bytes of memory and files without a name that are shared, for there to be marks: each keeps them.
 const MOST_SHARED: u64 = 1 << 20;
 

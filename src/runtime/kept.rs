@@ -30,6 +30,7 @@ use crate::binary::modules::Mapping;
 
 /// Bytes are compared so many at a time.
 const CHUNK: usize = 1 << 16;
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
 /// Memory may fail by the page.
 const PAGE: usize = 4096;
 /// So many bytes are looked at before each execution at the most.
@@ -73,7 +74,7 @@ impl Bytes {
     fn take(store: &dyn Store, (start, end): (u64, u64)) -> Bytes {
         let mut bytes = Bytes::default();
         each(store, (start, end), &mut |at, found| {
-            if found.iter().any(|&b| b != 0) {
+            if found != &ZEROS[..found.len()] {
                 bytes.0.insert(at, found.into());
             }
             Ok(())
@@ -83,7 +84,6 @@ impl Bytes {
     }
 
     fn restore(&self, store: &dyn Store, (start, end): (u64, u64)) -> io::Result<()> {
-        static ZEROS: [u8; CHUNK] = [0; CHUNK];
         each(store, (start, end), &mut |at, found| {
             let wanted = self.0.get(&at).map_or(&ZEROS[..found.len()], |kept| &**kept);
             match found == wanted {
