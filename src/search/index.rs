@@ -63,10 +63,13 @@ impl Index {
                 found.push((*thread, &list[..list.partition_point(|&k| (k as usize) < n)]));
             }
         };
-        if sought.everything {
-            self.all.iter().copied().for_each(&mut all_at);
-        } else {
-            sought.places.iter().filter_map(|place| self.numbers.get(place).copied()).for_each(&mut all_at);
+        sought.places.iter().filter_map(|place| self.numbers.get(place).copied()).for_each(&mut all_at);
+        for &(from, to) in &sought.all_of {
+            let to = to.min(n);
+            for (thread, list) in self.all.iter().flat_map(|&number| &self.steps[number as usize]) {
+                let place = |end: usize| list.partition_point(|&k| (k as usize) < end);
+                found.push((*thread, list.get(place(from)..place(to)).unwrap_or_default()));
+            }
         }
         Candidates { lists: found }
     }
@@ -135,7 +138,8 @@ impl Followed {
 /// Where the steps are that operations may depend on.
 #[derive(Debug, Default)]
 pub struct Sought {
-    everything: bool,
+    /// All steps from one to another one.
+    all_of: Vec<(usize, usize)>,
     places: Vec<Place>,
 }
 
@@ -143,25 +147,34 @@ impl Sought {
     /// Nowhere so far.
     pub fn new() -> Sought {
         // Most are about one object or two.
-        Sought { everything: false, places: Vec::with_capacity(16) }
+        Sought { all_of: Vec::new(), places: Vec::with_capacity(16) }
     }
 
-    /// Adds where those are that are to be asked whether `act` could have come earlier.
-    pub fn ask(&mut self, act: &Act) {
-        self.everything |= asked_of(act, |place| {
-            if !self.places.contains(&place) {
-                self.places.push(place);
-            }
-        });
+    /// Adds where those are that are to be asked whether `act` could have come earlier, as it stood from step `since` on.
+    pub fn ask(&mut self, act: &Act, since: usize) {
+        let places = &mut self.places;
+        if asked_of(act, |place| look(places, place)) {
+            self.all_of.push((since, usize::MAX));
+        }
     }
 
     /// Adds where those are that `act`, which did `did`, may depend on.
     pub fn add(&mut self, act: &Act, did: Effects) {
-        self.everything |= looks_at(act, did, |place| {
-            if !self.places.contains(&place) {
-                self.places.push(place);
-            }
-        });
+        self.add_as_it_stood(act, did, (0, usize::MAX));
+    }
+
+    /// The same for how it stood before these steps, for those alone where it may depend on any.
+    pub fn add_as_it_stood(&mut self, act: &Act, did: Effects, stood: (usize, usize)) {
+        let places = &mut self.places;
+        if looks_at(act, did, |place| look(places, place)) {
+            self.all_of.push(stood);
+        }
+    }
+}
+
+fn look(places: &mut Vec<Place>, place: Place) {
+    if !places.contains(&place) {
+        places.push(place);
     }
 }
 

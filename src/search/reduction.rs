@@ -331,19 +331,18 @@ impl Reduction {
     fn sought(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Sought {
         let mut sought = Sought::new();
         sought.add(&p.act, did);
-        let mut last = p.act;
         let mut end = n;
         while end > p.origin {
             let Some(stood) = self.pending_of(run.path[end - 1], p.act.tid) else {
                 end -= 1;
                 continue;
             };
+            let since = stood.since.min(end - 1);
             let act = as_it_stood(&stood.act, &p.act);
-            if act != last {
-                sought.add(&act, did);
-                last = act;
+            if act != p.act {
+                sought.add_as_it_stood(&act, did, (since, end));
             }
-            end = stood.since.min(end - 1);
+            end = since;
         }
         sought
     }
@@ -559,12 +558,14 @@ impl Reduction {
     /// The steps among the first `n` by which is told whether `p` could have come earlier.
     fn telling<'r>(&self, run: &'r Run, n: usize, p: &Pending) -> Telling<'r> {
         let mut asked = Sought::new();
-        asked.ask(&p.act);
+        asked.ask(&p.act, 0);
         // Steps that changed it while it stood.
         let (mut changes, mut end) = (Vec::new(), n);
         while let Some(stood) = self.pending_of(run.path[end], p.act.tid).filter(|_| end >= p.origin) {
-            asked.ask(&stood.act);
-            match stood.since.min(end) {
+            let since = stood.since.min(end);
+            // What matters to it as it stood may come at any time after that.
+            asked.ask(&stood.act, since);
+            match since {
                 since if since > p.origin => {
                     changes.push(since - 1);
                     end = since - 1;
