@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrusage, UsageWho};
@@ -18,6 +18,7 @@ use vsrun_model::arena::{Choice, Command, Plan};
 use vsrun_model::back::{Hinders, Order, Stand, Turn, MAX_BACK_PAGES, MAX_SPANS};
 
 use super::checkpoint::{ArenaMap, RootState};
+use super::kept::{Bytes, Pool};
 use super::processes::reap;
 use super::setup::{plan_of, Guarded};
 use super::spans::{spans, FAR, NEAR};
@@ -129,7 +130,8 @@ impl Worker {
         let name = mark.map_or(0, |mark| mark.name);
         stood.restore(together.members, mark.map(|mark| mark.later.as_slice()))?;
         if let Some(mark) = mark {
-            self.pool.write_all_at(&mark.pool, 0)?;
+            let (used, bytes) = &mark.pool;
+            bytes.restore(&Pool(&self.pool), (0, *used))?;
         }
         self.only_members(together.members);
         self.order(schedule, Guarded::None, Command::RUN)?;
@@ -216,8 +218,7 @@ impl Worker {
         let steps = &self.arena.trace()[marks.path.len()..];
         marks.path.extend(steps.iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)));
         let (printed, later) = (self.output.bytes()?, stood.later()?);
-        let mut pool = vec![0; used as usize];
-        self.pool.read_exact_at(&mut pool, 0)?;
+        let pool = (used, Bytes::take(&Pool(&self.pool), (0, used)));
         let (slot, seen_from) = (self.arena.back.slot, marks.seen_from);
         let mut others = Vec::new();
         if marks.path.len() as u64 == step {

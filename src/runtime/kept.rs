@@ -20,7 +20,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
-use nix::unistd::Pid;
+use nix::errno::Errno;
+use nix::unistd::{lseek, Pid, Whence};
 use vsrun_model::arena::{FIRST_FD, LAST_FD};
 
 use super::checkpoint::{descriptor_of, is_same_description};
@@ -38,15 +39,19 @@ const MOST: u64 = 512 << 20;
 
 /// Bytes of something, without those that are 0, by where they are.
 #[derive(Default)]
-struct Bytes(BTreeMap<u64, Box<[u8]>>);
+pub(super) struct Bytes(BTreeMap<u64, Box<[u8]>>);
 
 /// Memory from an address up to another one, and what stands there.
 type Region = ((u64, u64), Bytes);
 
 /// Something that has bytes at places.
-trait Store {
+pub(super) trait Store {
     /// Fills `buffer`, or does not: there is nothing.
     fn load(&self, at: u64, buffer: &mut [u8]) -> bool;
+    /// Where from there on there may be bytes that are not 0.
+    fn next(&self, at: u64) -> u64 {
+        at
+    }
     fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -57,6 +62,28 @@ impl Store for File {
 
     fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_all_at(bytes, at)
+    }
+}
+
+/// vsrun's pool, of which most is mostly not used. Nobody else needs the place in its file.
+pub(super) struct Pool<'a>(pub &'a File);
+
+impl Store for Pool<'_> {
+    fn load(&self, at: u64, buffer: &mut [u8]) -> bool {
+        self.0.load(at, buffer)
+    }
+
+    fn next(&self, at: u64) -> u64 {
+        // Behind the last of them there are none.
+        let none = |e| if e == Errno::ENXIO { u64::MAX } else { at };
+        match lseek(self.0.as_raw_fd(), at as i64, Whence::SeekData) {
+            Ok(next) => next as u64,
+            Err(e) => none(e),
+        }
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.put(at, bytes)
     }
 }
 
@@ -71,7 +98,7 @@ impl Store for ProcessMemory {
 }
 
 impl Bytes {
-    fn take(store: &dyn Store, (start, end): (u64, u64)) -> Bytes {
+    pub(super) fn take(store: &dyn Store, (start, end): (u64, u64)) -> Bytes {
         let mut bytes = Bytes::default();
         each(store, (start, end), &mut |at, found| {
             if found != &ZEROS[..found.len()] {
@@ -83,15 +110,20 @@ impl Bytes {
         bytes
     }
 
-    fn restore(&self, store: &dyn Store, (start, end): (u64, u64)) -> io::Result<()> {
+    /// # Errors
+    /// It cannot be written any more.
+    pub(super) fn restore(&self, store: &dyn Store, (start, end): (u64, u64)) -> io::Result<()> {
         each(store, (start, end), &mut |at, found| {
             let wanted = self.0.get(&at).map_or(&ZEROS[..found.len()], |kept| &**kept);
-            match found == wanted {
-                true => Ok(()),
+            if wanted.len() != found.len() {
                 // A page could not be read when the others around it were, or the other way round.
-                false if wanted.len() != found.len() => Err(io::Error::other("its pages come and go")),
-                false => store.put(at, wanted),
+                return Err(io::Error::other("its pages come and go"));
             }
+            if wanted == found {
+                return Ok(());
+            }
+            let pages = (at..).step_by(PAGE).zip(wanted.chunks(PAGE).zip(found.chunks(PAGE)));
+            pages.filter(|(_, (wanted, found))| wanted != found).try_for_each(|(at, (wanted, _))| store.put(at, wanted))
         })
     }
 }
@@ -103,10 +135,15 @@ fn each(
     show: &mut dyn FnMut(u64, &[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
-    let mut at = start;
+    let (mut at, mut next) = (start, start);
     while at < end {
         let size = CHUNK.min((end - at) as usize);
-        if store.load(at, &mut buffer[..size]) {
+        if next <= at {
+            next = store.next(at);
+        }
+        if next >= at + size as u64 {
+            show(at, &ZEROS[..size])?;
+        } else if store.load(at, &mut buffer[..size]) {
             show(at, &buffer[..size])?;
         } else {
             for page in (0..size).step_by(PAGE) {
@@ -253,7 +290,7 @@ impl Kept {
         kept.descriptors(root).map_err(told("open files"))?;
         if root.pool.1 > 0 && !root.known.pool {
             let pool = root.pool.0.try_clone().map_err(told("segments"))?;
-            let bytes = Bytes::take(&pool, (0, root.pool.1));
+            let bytes = Bytes::take(&Pool(&pool), (0, root.pool.1));
             kept.pool = Some((pool, root.pool.1, bytes));
         }
         kept.mapped(root).map_err(told("memory"))?;
@@ -285,7 +322,7 @@ impl Kept {
             later.map_or(content, |later| &later.files[i]).restore(file)?;
         }
         if let Some((pool, used, bytes)) = &self.pool {
-            bytes.restore(pool, (0, *used))?;
+            bytes.restore(&Pool(pool), (0, *used))?;
         }
         for (i, description) in self.descriptions.iter_mut().enumerate() {
             fcntl(description.file.as_raw_fd(), FcntlArg::F_SETFL(description.flags))?;

@@ -10,7 +10,7 @@ use vsrun_model::back::{Back, Hinders, Reached, MAX_MARKS, MAX_WANTED};
 use vsrun_model::Effects;
 
 use super::checkpoint::{ArenaMap, RootState};
-use super::kept::{Kept, Known, Later};
+use super::kept::{Bytes, Kept, Known, Later};
 use super::tracee::Waited;
 use super::trial::Trial;
 
@@ -94,8 +94,8 @@ pub(super) struct Mark {
     /// What stood in the arena.
     pub state: Box<RootState>,
     pub reached: Reached,
-    /// What stood in the pool.
-    pub pool: Vec<u8>,
+    /// So much of the pool was used, and what stood there.
+    pub pool: (u64, Bytes),
     /// Bytes that had been printed, and what was shared, of each member.
     pub printed: u64,
     pub later: Vec<Later>,
@@ -448,7 +448,7 @@ mod tests {
                 seen_from,
                 state,
                 reached,
-                pool: Vec::new(),
+                pool: (0, Bytes::default()),
                 printed: 0,
                 later: Vec::new(),
                 together: Together::default(),
