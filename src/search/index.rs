@@ -127,8 +127,8 @@ impl Followed {
     }
 
     /// Forgets what does not lead along these. Gives how many steps are left.
-    pub fn turn_to(&mut self, along: impl Iterator<Item = u64>) -> usize {
-        let same = self.leads_to.iter().zip(along).take_while(|(one, other)| **one == *other).count();
+    pub fn turn_to(&mut self, along: &[u64]) -> usize {
+        let same = self.leads_to.iter().zip(along).take_while(|(one, other)| one == other).count();
         self.leads_to.truncate(same);
         self.index.cut(same);
         same

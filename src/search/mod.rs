@@ -38,6 +38,7 @@ mod reduction_save;
 mod refine;
 mod reversal;
 mod rff;
+mod route;
 mod sss;
 mod stateful;
 mod surw;

@@ -326,10 +326,9 @@ impl Reduction {
 
     /// Fills in the states up to `leaf` by an execution that is over there, and does not look for races. False: as [`Reduction::extend`].
     fn see(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> bool {
-        let path = self.tree.path(leaf);
-        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
-        let fresh = visited.saturating_sub(1);
-        let mut run = self.run_along(path, fresh, trace);
+        self.route.turn_to(&self.tree, leaf);
+        let fresh = self.route.visited(&self.tree).saturating_sub(1);
+        let mut run = self.run_along(self.route.nodes().to_vec(), fresh, trace);
         let extended = self.extend(trace, canon, &mut run);
         self.keeps_index_of(run);
         extended

@@ -33,6 +33,7 @@ use super::api::{is_partial, Watch};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{ByThread, Followed, Sought, Telling};
+use super::route::{Route, Unsettled};
 use super::tree::{Covered, Pending, Race, Step, Tree};
 use super::ways::ways_to_take;
 use crate::schedule::Schedule;
@@ -67,6 +68,9 @@ pub struct Reduction {
     given_up: bool,
     /// The execution that was looked at last.
     followed: Box<Followed>,
+    /// The way to the leaf that was taken last, or learnt of.
+    pub(super) route: Route,
+    pub(super) unsettled: Unsettled,
 }
 
 /// After so many steps that were looked at the watch is asked: some tenths of a second.
@@ -112,6 +116,8 @@ impl Reduction {
             looked_at: 0,
             given_up: false,
             followed: Box::default(),
+            route: Route::default(),
+            unsettled: Unsettled::default(),
         }
     }
 
@@ -131,16 +137,18 @@ impl Reduction {
         let base = self.tree.node(leaf).depth;
         let watch = self.watch.clone();
         let (tree, piece) = (self.tree.branch(leaf), self.piece);
-        Reduction { tree, base, piece, watch, ..Reduction::new(self.insertion) }
+        let unsettled = Unsettled::of(&tree);
+        Reduction { tree, base, piece, watch, unsettled, ..Reduction::new(self.insertion) }
     }
 
     /// The next execution to run, with its leaf; its ticket is to be given. `None`: nothing waits.
     pub fn take(&mut self) -> Option<(usize, Schedule)> {
         let leaf = self.tree.take()?;
-        let path = self.tree.path(leaf);
-        let known = path.iter().position(|&n| !self.tree.node(n).visited).unwrap_or(path.len());
+        self.route.turn_to(&self.tree, leaf);
+        let path = self.route.nodes().to_vec();
+        let known = self.route.visited(&self.tree);
         let schedule = Schedule {
-            prefix: path[1..].iter().filter_map(|&n| self.tree.node(n).step).map(|s| s.choice()).collect(),
+            prefix: self.route.choices().to_vec(),
             sleep: self.sleep_of(&path),
             policy: Policy::STAY,
             record: true,
@@ -174,8 +182,9 @@ impl Reduction {
     /// ended before them; others are gone because all below them is complete.
     pub fn learn(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> BTreeSet<usize> {
         let mut gone = BTreeSet::new();
-        let mut path = self.tree.path(leaf);
-        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
+        self.route.turn_to(&self.tree, leaf);
+        let mut path = self.route.nodes().to_vec();
+        let visited = self.route.visited(&self.tree);
         let length = trace.steps.len() as u64 + trace.unrecorded;
         self.transitions += length.saturating_sub(visited.saturating_sub(1) as u64);
         self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
@@ -227,8 +236,8 @@ impl Reduction {
             let Some(seen) = trace.seen.first().or(Some(&trace.last)) else { return false };
             self.visit(run.path[0], None, seen, canon);
         }
-        let serial = |at: &usize| self.tree.node(*at).serial;
-        let known = run.followed.turn_to(run.path[1..=run.fresh].iter().map(serial));
+        debug_assert_eq!(&run.path[..=run.fresh], &self.route.nodes()[..=run.fresh]);
+        let known = run.followed.turn_to(&self.route.serials()[1..=run.fresh]);
         for n in known..run.fresh {
             let step = *self.step(run, n);
             run.followed.add(self.tree.node(run.path[n + 1]).serial, &step.act, step.did);
@@ -384,8 +393,8 @@ impl Reduction {
     pub(super) fn look_at(&mut self, trace: &Trace, run: &Run) {
         let total = trace.steps.len();
         (self.looked_at, self.given_up) = (0, false);
-        for n in 0..run.fresh {
-            self.settle(run, n);
+        for depth in self.unsettled.on(&self.tree, &run.path, run.fresh) {
+            self.settle(run, depth - 1);
         }
         for n in run.fresh..total {
             if self.gives_up(1) {
@@ -524,7 +533,11 @@ impl Reduction {
         let mut telling = late.telling.take().unwrap_or_else(|| self.telling(run, late.n, late.p));
         let steps = telling.from(at, |k| self.step(run, k).thread());
         let (answer, act) = self.answer(run, late, taken, steps);
-        debug_assert_eq!((answer, act), self.answer(run, late, taken, &self.all(run, at..late.n)), "a step is left out");
+        debug_assert_eq!(
+            (answer, act),
+            self.answer(run, late, taken, &self.all(run, at..late.n)),
+            "a step is left out"
+        );
         late.telling = Some(telling);
         let (n, p, did) = (late.n, late.p, late.did);
         let free = match self.insertion {

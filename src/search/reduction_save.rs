@@ -14,6 +14,7 @@ use vsrun_model::Uid;
 use super::ahead::InOrder;
 use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
+use super::route::Unsettled;
 use super::tree::{Node, Phase, Step, Tree, NOWHERE};
 use crate::codec::{self, DecodeError};
 
@@ -74,6 +75,7 @@ impl InOrder {
         (search.base, search.piece) = saved.base;
         search.tree = tree_of(saved.nodes, threads.len())?;
         search.tree.piece = search.piece;
+        search.unsettled = Unsettled::of(&search.tree);
         *self = InOrder::going_on(search, Names { threads, objects }, saved.next_ticket);
         Ok(())
     }

@@ -40,6 +40,7 @@ impl Reduction {
         self.insert_steps(run.path[at], &whole, race.unsure);
         if race.otherwise || !self.tree.leads(run.path[at], &settled) {
             self.tree.node_mut(step).unsettled.push(race);
+            self.unsettled.add(&self.tree, step);
         }
     }
 

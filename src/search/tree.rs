@@ -216,6 +216,11 @@ impl Tree {
         &mut self.nodes[at]
     }
 
+    /// All nodes, those that are not in use too.
+    pub fn all(&self) -> std::ops::Range<usize> {
+        0..self.nodes.len()
+    }
+
     /// Branches that are known and not started.
     pub fn waiting(&self) -> u64 {
         self.waiting
