@@ -41,6 +41,9 @@ const BEFORE_FEW: u64 = 1000 * EXECUTION;
 const FEW: u64 = 2;
 /// The first execution is long if it has more transitions than this; what is drawn is cut there.
 pub(super) const LONG: u64 = 2_000;
+/// So many executions of a search whose executions are long come one after the other, and then what is drawn for them: each begins within the one before, which
+/// one that is drawn between them would undo.
+const TOGETHER: u64 = 32;
 /// After so many executions that were cut in a row, the next ones may be four times as long.
 const CUT: u64 = 64;
 /// Changes of priority, and one more, of [`Pct`].
@@ -76,6 +79,8 @@ pub(super) struct First {
     restarted: u64,
     /// Executions since then and how many there were to be in all, lately and when there were about half as many.
     estimates: [(u64, f64); 2],
+    /// What was asked for last was to be drawn.
+    drawing: bool,
     /// Transitions after which what is drawn is cut.
     most: u64,
     /// Executions that were cut there, in a row.
@@ -125,6 +130,7 @@ impl First {
             few_run: 0,
             restarted: 0,
             estimates: [(0, 0.0); 2],
+            drawing: false,
             most: LONG,
             cut: 0,
         }
@@ -170,13 +176,17 @@ impl First {
     }
 
     /// One is to be drawn now.
-    fn is_due(&self, far: bool) -> bool {
+    fn is_due(&mut self, far: bool) -> bool {
         let (search, drawn) = self.spent;
         let begun = search >= BEFORE || self.longest >= LARGE && self.predict.predicts();
-        match self.goes_on() {
-            false => begun && drawn < search,
-            true => far && drawn / BESIDE < search,
-        }
+        let (may, drawn) = match self.goes_on() {
+            false => (begun, drawn),
+            true => (far, drawn / BESIDE),
+        };
+        let together = if self.longest > LONG { TOGETHER * (EXECUTION + self.longest) } else { 0 };
+        let behind = if self.drawing { 0 } else { together };
+        self.drawing = may && drawn.saturating_add(behind) < search;
+        self.drawing
     }
 
     /// What is drawn in any case has been.
@@ -299,6 +309,26 @@ mod tests {
         assert!((74_000..76_000).contains(&drawn), "{searched}, {drawn}");
         // It has turned out to be in reach after all.
         assert_eq!(both(&mut first, 1000, false), (1000, 0));
+    }
+
+    #[test]
+    fn executions_of_a_search_of_long_ones_come_many_together() {
+        let mut first = First::of(0);
+        let (mut searched, mut turns, mut was_drawn) = (0u64, 0u64, false);
+        for _ in 0..10_000 {
+            let due = first.is_due(false);
+            turns += u64::from(due && !was_drawn);
+            was_drawn = due;
+            if due {
+                let (lot, schedule) = first.draw().unwrap();
+                first.done(lot, schedule.ticket, &ran(End::FINISHED, 3 * LONG), false);
+            } else {
+                first.searched(&ran(End::FINISHED, 3 * LONG));
+                searched += 1;
+            }
+        }
+        // There is an end to what is drawn.
+        assert!(first.drawn() > 1000 && searched / turns >= TOGETHER, "{searched} {turns}");
     }
 
     #[test]

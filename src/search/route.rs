@@ -81,9 +81,9 @@ impl Unsettled {
         self.0.insert(node.depth, (at, node.serial));
     }
 
-    /// The depths of those on this way, below the root down to `depth`; those that are not on it are forgotten.
+    /// The depths of those on this way, down to `depth`; those that are not on it are forgotten.
     pub fn on(&mut self, tree: &Tree, path: &[usize], depth: usize) -> Vec<usize> {
         self.0.retain(|&depth, &mut (at, serial)| path.get(depth) == Some(&at) && tree.node(at).serial == serial);
-        self.0.range(1..=depth).map(|(&depth, _)| depth).collect()
+        self.0.range(..=depth).map(|(&depth, _)| depth).collect()
     }
 }

@@ -17,6 +17,7 @@ mod hunt;
 mod library;
 mod limits;
 mod lock_free;
+mod long;
 mod odd_code;
 mod outcomes;
 mod pack;
