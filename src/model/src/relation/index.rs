@@ -7,7 +7,7 @@
 
 use super::before::tells_by_signals;
 use super::depend::is_far_from_limit;
-use crate::base::Tid;
+use crate::base::{Tid, NONE};
 use crate::objects::row::{Channels, Role};
 use crate::state::{Act, By, Cell, Effects, Footprint, How, SEMVMX};
 
@@ -40,7 +40,7 @@ enum Tag {
     /// Adds a little to this semaphore of a set.
     AddsTo(u8),
     Other,
-    /// Tells something of operations that it does not depend on.
+    /// Does not touch it, and tells something of it all the same.
     Tells,
 }
 
@@ -67,6 +67,11 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
     if did.has(Effects::ENDS) || tells_by_signals(act) || act.op.kind.row().channels == Channels::Ends {
         keep(Place(Tag::Tells, Cell::World));
     }
+    for cell in named(act) {
+        if !footprint.cells().iter().any(|touched| touched.0 == cell) {
+            keep(Place(Tag::Tells, cell));
+        }
+    }
     if footprint.cells().iter().any(is_wide) {
         return keep(Place(Tag::Writes, Cell::World));
     }
@@ -87,13 +92,15 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) -> bool {
 }
 
 /// Calls `ask` with each place where there may be steps by which [`Question::answer`](crate::before::Question::answer) tells whether `act` could have come
-/// earlier: those that it depends on whatever it comes to do, those on what it touches in whatever way, and those that tell of all. True: any may.
+/// earlier: those that it depends on whatever it comes to do, those on what it names or touches in whatever way, and those that tell of all. True: any may.
 pub fn asked_of(act: &Act, mut ask: impl FnMut(Place)) -> bool {
     let all = looks_at(act, Effects::ANY, &mut ask);
     ask(Place(Tag::Tells, Cell::World));
-    for &(cell, _) in Footprint::of(act, Effects::ANY).cells() {
+    let footprint = Footprint::of(act, Effects::ANY);
+    let touched = footprint.cells().iter().map(|touched| touched.0);
+    for cell in touched.chain(named(act)) {
         match cell {
-            Cell::Object(_) => OF_OBJECTS.iter().for_each(|&tag| ask(Place(tag, cell))),
+            Cell::Object(_) => OF_OBJECTS.iter().chain(&[Tag::Tells]).for_each(|&tag| ask(Place(tag, cell))),
             Cell::Channels | Cell::Initializers | Cell::Removals => {
                 OF_NONE.iter().for_each(|&tag| ask(Place(tag, cell)));
             }
@@ -102,6 +109,11 @@ pub fn asked_of(act: &Act, mut ask: impl FnMut(Place)) -> bool {
     }
     // Locks of files go with descriptors, processes, and what others wait for.
     all || matches!(act.op.kind.row().role, Role::FileLock(_))
+}
+
+/// The objects that an operation names.
+fn named(act: &Act) -> impl Iterator<Item = Cell> {
+    act.op.operands().into_iter().filter(|&o| o != NONE).map(Cell::Object)
 }
 
 /// What a way to touch a cell is kept under; what everybody does, nowhere.
