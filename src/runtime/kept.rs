@@ -74,11 +74,11 @@ impl Store for Pool<'_> {
     }
 
     fn next(&self, at: u64) -> u64 {
-        // Behind the last of them there are none.
-        let none = |e| if e == Errno::ENXIO { u64::MAX } else { at };
         match lseek(self.0.as_raw_fd(), at as i64, Whence::SeekData) {
             Ok(next) => next as u64,
-            Err(e) => none(e),
+            // There are none behind it.
+            Err(Errno::ENXIO) => u64::MAX,
+            Err(_) => at,
         }
     }
 
@@ -110,6 +110,8 @@ impl Bytes {
         bytes
     }
 
+    /// Puts them back, and 0 everywhere else.
+    ///
     /// # Errors
     /// It cannot be written any more.
     pub(super) fn restore(&self, store: &dyn Store, (start, end): (u64, u64)) -> io::Result<()> {
